@@ -58,7 +58,8 @@ export interface Runtime extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export interface OpenCellSessionOptions {
+interface OpenCellSessionOptions {
+  /** Default: the limits of the runtime. */
   readonly limits?: SandboxLimits;
   readonly queue?: CellSessionOptions["queue"];
   readonly signal?: AbortSignal | undefined;
@@ -106,15 +107,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   };
 }
 
-interface SandboxParts extends AsyncDisposable, Pick<Runtime, "gate" | "examineDrivers"> {
-  readonly snapshot: Lazy<SnapshotInfo>;
-  readonly drivers: Lazy<readonly SandboxDriver[]>;
-  readonly driver: Lazy<SandboxDriver>;
-  readonly pool: Lazy<SandboxPool>;
-}
-
 /** Creates what leads to a sandbox: snapshot, drivers, the chosen driver and the pool. */
-function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits): SandboxParts {
+function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits) {
   const { cacheDirectory, maxSandboxes = defaultMaxSandboxes(limits), driver: wanted = defaultSandboxSettings.driver } = options;
   const { poolSize = defaultSandboxSettings.poolSize, queueDeadlineMs = defaultSandboxSettings.queueDeadlineMs } = options;
   const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
@@ -123,31 +117,31 @@ function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits): San
   const drivers = once(async () => createDrivers(options, await runDirectory()));
   const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, gate }));
   const pool = once(async () => new SandboxPool({ driver: await driver(), snapshot: await snapshot(), limits, size: poolSize, gate }));
-
-  async function examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
-    const reports: DriverReport[] = [];
-    for (const one of await drivers())
-      reports.push(await examineDriver({ driver: one, snapshot: await snapshot(), cacheDirectory, gate, fresh: true, signal }));
-    return reports;
-  }
-
-  async function close(): Promise<void> {
-    const started = [await pool.started(), ...((await drivers.started()) ?? []), await runDirectory.started()];
-    for (const part of started) await part?.[Symbol.asyncDispose]();
-  }
-
-  return { gate, snapshot, drivers, driver, pool, examineDrivers, [Symbol.asyncDispose]: close };
+  return {
+    gate,
+    snapshot,
+    drivers,
+    driver,
+    pool,
+    async examineDrivers(signal?: AbortSignal): Promise<DriverReport[]> {
+      const reports: DriverReport[] = [];
+      for (const one of await drivers())
+        reports.push(await examineDriver({ driver: one, snapshot: await snapshot(), cacheDirectory, gate, fresh: true, signal }));
+      return reports;
+    },
+    async [Symbol.asyncDispose]() {
+      const started = [await pool.started(), ...((await drivers.started()) ?? []), await runDirectory.started()];
+      for (const part of started) await part?.[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Opens cell sessions over the pool, all with one artifact checker, and closes those that are still open at the end. */
-function createCellSessions(
-  pool: Lazy<SandboxPool>,
-  runtimeLimits: SandboxLimits,
-): AsyncDisposable & { readonly open: Runtime["openCellSession"] } {
+function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimits) {
   const openSessions = new Set<CellSession>();
   const artifactChecker = createArtifactChecker();
   return {
-    async open({ limits = runtimeLimits, queue, signal } = {}) {
+    async open({ limits = runtimeLimits, queue, signal }: OpenCellSessionOptions = {}): Promise<CellSession> {
       const sandboxPool = await orAbort(pool(), signal); // an abort does not stop the pool, which others share
       artifactChecker.warm();
       const session = openCellSession({

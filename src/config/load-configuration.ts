@@ -64,8 +64,12 @@ async function findConfiguration(workingDirectory: string): Promise<string | nul
     const stats = await stat(file).catch(() => null);
     if (stats?.isFile()) {
       const reason = whyNotTrusted(stats);
-      if (reason !== null) throw notTrusted(file, reason);
-      return file;
+      if (reason === null) return file;
+      throw new UsageError({
+        code: "CONFIGURATION_NOT_TRUSTED",
+        message: `Refusing to read ${file}: ${reason}, and a configuration can start programs.`,
+        hint: `If you trust this file, name it explicitly: --config ${file}`,
+      });
     }
     if (directory === path.dirname(directory)) return null;
   }
@@ -76,14 +80,6 @@ function whyNotTrusted({ uid, mode }: { uid: number; mode: number }): string | n
   if (self === undefined) return null;
   if (uid !== self && uid !== 0) return `it belongs to user ${uid}`;
   return (mode & 0o002) === 0 ? null : "every user can write to it";
-}
-
-function notTrusted(file: string, reason: string): UsageError {
-  return new UsageError({
-    code: "CONFIGURATION_NOT_TRUSTED",
-    message: `Refusing to read ${file}: ${reason}, and a configuration can start programs.`,
-    hint: `If you trust this file, name it explicitly: --config ${file}`,
-  });
 }
 
 async function readText(file: string): Promise<string> {
@@ -148,16 +144,12 @@ function validate(
   const unexpanded = new Set(problems.map((problem) => problem.path));
   const all = [...repeatedKeys, ...problems, ...schemaProblems.filter((problem) => !unexpanded.has(problem.path))];
   if (success && all.length === 0) return data;
-  throw invalid(file, all);
-}
-
-function invalid(file: string | null, problems: readonly ConfigurationProblem[]): UsageError {
-  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-  return new UsageError({
+  const count = all.length === 1 ? "1 problem" : `${all.length} problems`;
+  throw new UsageError({
     code: "CONFIGURATION_INVALID",
-    message: `${count} in ${file}:\n${problems.map(({ path: at, problem }) => `  ${at || "the file"}: ${problem}`).join("\n")}`,
+    message: `${count} in ${file}:\n${all.map(({ path: at, problem }) => `  ${at || "the file"}: ${problem}`).join("\n")}`,
     hint: "docs/configuration.md lists every key. Nothing was started.",
-    details: { file, problems: problems.map(({ path: at, problem }) => ({ path: at, problem })) },
+    details: { file, problems: all.map(({ path: at, problem }) => ({ path: at, problem })) },
   });
 }
 

@@ -60,8 +60,14 @@ export interface ConfiguredOptions {
 
 export function openConfigured({ loaded, environment, servers, workingDirectory, onProbe }: ConfiguredOptions): Configured {
   const { configuration } = loaded;
-  const { limits, execute, budgets, session } = configuration;
-  const runtime = createRuntime(toRuntimeOptions(configuration, environment));
+  const { sandbox, limits, execute, budgets, session } = configuration;
+  const runtime = createRuntime({
+    cacheDirectory: cacheDirectory(environment),
+    searchPath: searchPath(environment),
+    ...sandbox,
+    limits: limits.sandbox,
+    monty: { isolation: execute.isolation },
+  });
   const entries = Object.entries(servers ?? configuration.mcpServers);
   const { maxConcurrentCalls, ...mcpLimits } = limits.mcp;
   const toSource = (name: string, { expose: _expose, allow: _allow, ...server }: ServerConfiguration): ToolSource =>
@@ -129,14 +135,4 @@ export function toToolPolicyOptions({
 }: Pick<Configuration, "tools" | "mcpServers">): Pick<ToolPolicyOptions, "allow" | "toolPolicy"> {
   const allowedByServer = Object.entries(mcpServers).flatMap(([server, { allow = [] }]) => allow.map((tool) => `${server}__${tool}`));
   return { toolPolicy: tools.toolPolicy, allow: [...new Set([...tools.allow, ...allowedByServer])] };
-}
-
-function toRuntimeOptions({ sandbox, limits, execute }: Configuration, environment: Environment): Parameters<typeof createRuntime>[0] {
-  return {
-    cacheDirectory: cacheDirectory(environment),
-    searchPath: searchPath(environment),
-    ...sandbox,
-    limits: limits.sandbox,
-    monty: { isolation: execute.isolation },
-  };
 }

@@ -2,7 +2,6 @@ import { glob, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { saysSomething } from "./artifact.ts";
-import { cellDiagnosticsSchema, cellValueSchema } from "./cell-value.ts";
 import { chartSpecSchema } from "./chart-spec.ts";
 import { checkChart } from "./check-chart.ts";
 import { figureSchema } from "./figure.ts";
@@ -19,6 +18,41 @@ interface Case {
   diagnostics?: unknown;
   figure: unknown;
 }
+
+const count = z.int().nonnegative();
+
+/** A line on a time axis with less than 60 % of the points that its cadence implies for the time span shown. */
+const lowCoverage = z.looseObject({
+  axes: count,
+  label: z.string(),
+  observed: count,
+  expected: count,
+  coverage: z.number().min(0).max(1),
+  largestGap: z.string(),
+  cadence: z.string().optional(),
+  gapStart: z.string().optional(),
+  gapEnd: z.string().optional(),
+});
+
+/** Observations about a cell besides its result. Empty entries are omitted; unknown keys are kept. */
+const cellDiagnosticsSchema = z.looseObject({
+  nonFinite: z.array(z.strictObject({ path: z.string(), count })).optional(),
+  implicitResult: z.boolean().optional(),
+  implicitResultError: z.string().optional(),
+  frames: z
+    .record(z.string(), z.strictObject({ columns: z.array(z.strictObject({ name: z.string(), dtype: z.string() })), rows: count }))
+    .optional(),
+  unsavedFigures: count.optional(),
+  showCalls: count.optional(),
+  savefigCalls: count.optional(),
+  missingGlyphs: z.array(z.strictObject({ text: z.string(), glyphs: z.array(z.string()) })).optional(),
+  overlappingLabels: z
+    .array(z.strictObject({ axes: count, axis: z.enum(["x", "y"]), pairs: count, example: z.array(z.string()) }))
+    .optional(),
+  largeLegend: z.array(z.strictObject({ axes: count.nullable(), entries: count })).optional(),
+  lowCoverage: z.array(lowCoverage).optional(),
+  dataQuality: z.array(z.record(z.string(), z.unknown())).optional(),
+});
 
 async function readCases(folder: string): Promise<Case[]> {
   const cases: Case[] = [];
@@ -38,7 +72,7 @@ test("every chart of the corpus has the same issues as in Python", async () => {
 
 test("every result of the corpus is a valid cell value with valid diagnostics", async () => {
   for (const { title, json, diagnostics } of await readCases("results")) {
-    expect(cellValueSchema.safeParse(json).success, title).toBe(true);
+    expect(z.json().safeParse(json).success, title).toBe(true);
     expect(cellDiagnosticsSchema.safeParse(diagnostics ?? {}).error, title).toBeUndefined();
   }
 });

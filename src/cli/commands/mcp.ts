@@ -9,7 +9,7 @@ import { dataFileEndings } from "../../protocol/data-files.ts";
 import { serveMcpStdio } from "../../server/mcp/serve-mcp-stdio.ts";
 import { toTerminal, wrongUsage } from "../terminal.ts";
 
-export const mcpUsage: string = `Usage: sluice mcp [OPTIONS]
+export const mcpUsage = `Usage: sluice mcp [OPTIONS]
 
 Runs an MCP server on standard input and output, for desktop assistants, editors and other clients.
 It gives the client's model sandboxed Python over the data that you choose.
