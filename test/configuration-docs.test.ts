@@ -75,7 +75,7 @@ describe("docs/configuration.md", () => {
   });
 });
 
-/** These keys are documented in docs/session-state.md. */
+/** These keys are documented in docs/identity.md. */
 const identityKeys = new Set(["choices", "rides", "value", "description", "as", "name", "servers"]);
 
 function keysOf(schema: unknown): string[] {
@@ -96,13 +96,13 @@ describe("docs/models.md", () => {
   });
 });
 
-describe("docs/mcp-servers.md and docs/session-state.md", () => {
+describe("docs/mcp-servers.md and docs/identity.md", () => {
   const exampleOf = (name: string): string => fencesOf(readFileSync(path.join(root, "docs", name), "utf8"), "json")[0]!;
 
   it("have configurations that load", async () => {
     const servers = (await load(exampleOf("mcp-servers.md"))).configuration.mcpServers;
     expect(Object.keys(servers)).toEqual(["ads", "market"]);
-    const { session } = (await load(`{"session": ${exampleOf("session-state.md")}}`)).configuration;
+    const { session } = (await load(`{"session": ${exampleOf("identity.md")}}`)).configuration;
     expect(Object.keys(session!.identities!.choices)).toEqual(["acme-eu", "acme-us"]);
   });
 });

@@ -120,7 +120,7 @@ export const configurationSchema = z.strictObject({
     .optional()
     .transform((session) => session ?? null)
     .describe(
-      "the identities that scripts can act as: `identities`, `regions`, `profiles`, `identityRequired`, see [session-state.md](session-state.md)",
+      "the identities that scripts can act as: `identities`, `regions`, `profiles`, `identityRequired`, see [identity.md](identity.md)",
     ),
   budgets: budgetsSchema.prefault({}),
   tools: z
