@@ -2,8 +2,7 @@ import type { ArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
 import { runningFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
-import { createStreamText, type StreamText } from "../sandbox/create-stream-text.ts";
-import { runInWorker } from "../sandbox/run-in-worker.ts";
+import { createStreamText, runInWorker, type StreamText } from "../sandbox/run-in-worker.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
 import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 

@@ -1,9 +1,9 @@
+import { StringDecoder } from "node:string_decoder";
 import type { z } from "zod";
 import { SandboxLostError } from "../errors/sluice-error.ts";
 import { signalName } from "../processes.ts";
 import type { EndedFrame, RunningFrame, ScriptFrame } from "../protocol/worker-frames.ts";
 import type { Death, Frame, Lease, Usage } from "./contract.ts";
-import type { StreamText } from "./create-stream-text.ts";
 import { protocolViolation } from "./frame-channel.ts";
 
 type AnyFrame = RunningFrame | ScriptFrame;
@@ -65,6 +65,57 @@ function parseFrame<Sent extends AnyFrame>({ header }: Frame, { frames, firstFra
   if ("cell" in frame && frame.cell !== firstFrame.cell)
     throw protocolViolation(`a frame for cell ${frame.cell} while cell ${firstFrame.cell} was running`);
   return frame;
+}
+
+/** Collects one output stream of a cell or script: passes text on as it arrives, and keeps it for the outcome. */
+export interface StreamText {
+  add(bytes: Uint8Array, omittedBytes: number): void;
+  readonly text: string;
+  /** Bytes that the worker cut from the middle. */
+  readonly omittedBytes: number;
+  readonly receivedBytes: number;
+}
+
+interface StreamTextOptions {
+  /** The text to insert where the worker cut something out. Default: nothing. */
+  readonly toMark?: (omittedBytes: number) => string;
+  readonly onText?: (text: string) => void;
+}
+
+export function createStreamText({ toMark = () => "", onText }: StreamTextOptions = {}): StreamText {
+  const parts: string[] = [];
+  const decoder = new StringDecoder("utf8");
+  let omitted = 0;
+  let received = 0;
+
+  const push = (text: string): void => {
+    if (text === "") return;
+    parts.push(text);
+    onText?.(text);
+  };
+
+  return {
+    add(bytes, omittedBytes) {
+      received += bytes.length;
+      if (omittedBytes > 0) {
+        omitted += omittedBytes;
+        push(decoder.end());
+        push(toMark(omittedBytes));
+      }
+      push(decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)));
+    },
+    get text() {
+      const rest = decoder.end();
+      if (rest !== "") parts.push(rest);
+      return parts.join("");
+    },
+    get omittedBytes() {
+      return omitted;
+    },
+    get receivedBytes() {
+      return received;
+    },
+  };
 }
 
 /** Why a cell or script ended without an answer. */
