@@ -3,7 +3,7 @@ import path from "node:path";
 import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
 import { toRootfsBwrapArguments } from "../src/sandbox/snapshot/run-program.ts";
-import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
+import { pythonDirectory } from "../src/sandbox/snapshot/recipe.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 import { type BenchRow, toBenchRow } from "./bench-row.ts";
 import { median } from "./median.ts";

@@ -8,7 +8,7 @@ import { cacheDirectory } from "../src/config/environment.ts";
 import { buildLayerOnly } from "../src/sandbox/snapshot/build-snapshot.ts";
 import { openExtraWheels } from "../src/sandbox/snapshot/wheels.ts";
 import { toRootfsBwrapArguments } from "../src/sandbox/snapshot/run-program.ts";
-import { pythonDirectory } from "../src/sandbox/snapshot/worker-code.ts";
+import { pythonDirectory } from "../src/sandbox/snapshot/recipe.ts";
 import { createProgressPrinter } from "../src/cli/progress-printer.ts";
 
 const checks: Record<string, readonly string[]> = {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/environment.ts";
-import { hashLayerInputs } from "../src/sandbox/snapshot/worker-code.ts";
+import { hashLayerInputs } from "../src/sandbox/snapshot/find-snapshot.ts";
 
 const sluice = path.join(import.meta.dirname, "../bin/sluice");
 

@@ -6,10 +6,9 @@ import { parseJson } from "../../text/json.ts";
 import { downloadDebianPackages, unpackDebianPackages } from "./debian-packages.ts";
 import { diskBytes, formatFileList, listFiles } from "./file-list.ts";
 import { installWheels } from "./wheels.ts";
-import { finishScript, lockFile, packagesPath } from "./worker-code.ts";
 import { layerSchema, type LayerManifest } from "./find-snapshot.ts";
 import { runStep, type OnProgress } from "./progress.ts";
-import { recipe, type SnapshotSource } from "./recipe.ts";
+import { finishScript, lockFile, packagesPath, recipe, type SnapshotSource } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
 
 interface LayerOptions {

@@ -7,16 +7,18 @@ import { listChanges, formatFileList, listFiles } from "./file-list.ts";
 import {
   compareByRank,
   findSnapshot,
+  hashLayerInputs,
   type LayerManifest,
   layerSchema,
   readManifest,
+  readWorkerCode,
   toSnapshotId,
   type SnapshotInfo,
   type SnapshotManifest,
   toSnapshotInfo,
 } from "./find-snapshot.ts";
-import { hashLayerInputs, installWorkerCode, packagesPath, readWorkerCode } from "./worker-code.ts";
 import { runStep, type OnProgress } from "./progress.ts";
+import { packagesPath } from "./recipe.ts";
 import { requireSystemPackages } from "./debian-packages.ts";
 import { runInRootfs, runProgram } from "./run-program.ts";
 import { toCacheFailure } from "./to-cache-failure.ts";
@@ -110,7 +112,11 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
     await mkdir(directory);
     await runProgram({ program: "cp", args: ["-al", path.join(layer.directory, "rootfs"), rootfs], signal });
     const code = await readWorkerCode();
-    await installWorkerCode(code, rootfs);
+    for (const [name, content] of code.files) {
+      const target = path.join(rootfs, packagesPath, name);
+      await mkdir(path.dirname(target), { recursive: true, mode: 0o755 });
+      await writeFile(target, content, { mode: 0o644 });
+    }
     const packages = ["sluice", "sluice_worker"].map((name) => `/${packagesPath}/${name}`);
     await runInRootfs({
       rootfs,

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import fs, { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson } from "../../text/json.ts";
-import { hashLayerInputs, readWorkerCode } from "./worker-code.ts";
+import { finishScript, lockFile, pythonDirectory, recipe } from "./recipe.ts";
 
 /** The part of a snapshot that changes rarely: Debian, Python, libraries, fonts. */
 export const layerSchema = z.object({
@@ -46,6 +46,22 @@ export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string 
   }
   const best = found.sort(compareByRank)[0];
   return best ? toSnapshotInfo(best, path.join(parent, best.id, "rootfs")) : null;
+}
+
+/** Changes whenever an input of the layer changes: recipe, architecture, lock file or finish script. */
+export async function hashLayerInputs(): Promise<string> {
+  const files = await Promise.all([lockFile, finishScript].map((file) => readFile(file)));
+  return hash("sha256", JSON.stringify([recipe, process.arch, files.map((file) => hash("sha256", file))])).slice(0, 32);
+}
+
+/** Reads our Python packages that run in the sandbox. The hash covers exactly the returned files, by their paths below `python/`. */
+export async function readWorkerCode(): Promise<{ readonly hash: string; readonly files: ReadonlyMap<string, Uint8Array> }> {
+  const names: string[] = [];
+  for await (const name of fs.glob("{sluice,sluice_worker}/**/*.{py,json,txt,typed}", { cwd: pythonDirectory })) names.push(name);
+  const files = new Map<string, Uint8Array>();
+  for (const name of names.sort()) files.set(name, await readFile(path.join(pythonDirectory, name)));
+  const content = JSON.stringify([...files].map(([name, bytes]) => [name, hash("sha256", bytes)]));
+  return { hash: hash("sha256", content).slice(0, 32), files };
 }
 
 /** Sorts snapshots built from wheels before those built from Debian's packages, and newer ones first. */

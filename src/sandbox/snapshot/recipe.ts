@@ -1,5 +1,20 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** This package's directory `python/`. */
+export const pythonDirectory: string = fileURLToPath(new URL("../../../python/", import.meta.url));
+
+/** The Python packages of every snapshot. */
+export const lockFile: string = path.join(pythonDirectory, "requirements.lock");
+
+/** The script that runs inside the root as the last step of building a layer. */
+export const finishScript: string = path.join(pythonDirectory, "snapshot", "finish_inside.py");
+
+/** Where packages that do not come from Debian are installed in the root. */
+export const packagesPath = "usr/local/lib/python3.13/dist-packages";
+
 /**
- * The content of a snapshot, as data. Everything here is part of the layer's key: after any change, the next build creates a new layer.
+ * The content of a snapshot, as data. All of it is part of the layer's key: after any change, the next build creates a new layer.
  * Raise `revision` when a change of the build code changes the result.
  */
 export const recipe = {

@@ -2,12 +2,11 @@ import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../config/environment.ts";
-import { findSnapshot, type SnapshotInfo } from "./find-snapshot.ts";
+import { findSnapshot, readWorkerCode, type SnapshotInfo } from "./find-snapshot.ts";
 import { readManifestFile } from "./fixtures/read-manifest-file.ts";
-import { recipe } from "./recipe.ts";
+import { packagesPath, recipe } from "./recipe.ts";
 import { runInRootfs, runProgram } from "./run-program.ts";
 import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
-import { packagesPath, readWorkerCode } from "./worker-code.ts";
 
 const cache = cacheDirectory();
 

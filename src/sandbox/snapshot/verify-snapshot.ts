@@ -5,9 +5,8 @@ import { z } from "zod";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { listChanges, listFiles, type ListedFile } from "./file-list.ts";
 import { findSnapshot, manifestSchema, readManifest, toSnapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
-import { recipe } from "./recipe.ts";
+import { pythonDirectory, recipe } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
-import { pythonDirectory } from "./worker-code.ts";
 
 const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
 

@@ -6,9 +6,8 @@ import { SluiceError } from "../../errors/sluice-error.ts";
 import { openBuildDirectory, openLock } from "./build-directory.ts";
 import { diskBytes } from "./file-list.ts";
 import { runStep, type OnProgress } from "./progress.ts";
-import { recipe, wheelPlatforms } from "./recipe.ts";
+import { pythonDirectory, recipe, wheelPlatforms } from "./recipe.ts";
 import { tryProgram } from "./run-program.ts";
-import { pythonDirectory } from "./worker-code.ts";
 
 interface InstallOptions {
   readonly lockFile: string;
