@@ -83,20 +83,26 @@ function readNamespace(): string {
   return Number(inode).toString(36);
 }
 
-/** The given processes and all their descendants, without zombies. */
+/** Lists the given processes and all their descendants, without zombies. */
 export async function listProcessTree(roots: readonly number[]): Promise<number[]> {
-  const children = new Map<number, number[]>();
-  for (const { pid, parent } of await listProcesses()) children.set(parent, [...(children.get(parent) ?? []), pid]);
-  const tree: number[] = [];
-  const queue = roots.filter((pid) => readStartTime(pid) !== null);
-  for (let pid = queue.shift(); pid !== undefined; pid = queue.shift()) {
-    tree.push(pid);
-    queue.push(...(children.get(pid) ?? []));
-  }
+  return findTree(await scanProcesses(), roots).map(({ pid }) => pid);
+}
+
+/** All processes of the machine by parent, without zombies. */
+export type ProcessScan = ReadonlyMap<number, readonly ProcessStat[]>;
+
+export async function scanProcesses(): Promise<ProcessScan> {
+  return Map.groupBy(await listProcesses(), ({ parent }) => parent);
+}
+
+/** Finds the given processes and all their descendants in a scan. */
+export function findTree(scan: ProcessScan, roots: readonly number[]): ProcessStat[] {
+  const tree = [...scan.values()].flat().filter(({ pid }) => roots.includes(pid));
+  for (const { pid } of tree) tree.push(...(scan.get(pid) ?? [])); // the loop also visits the processes that it adds
   return tree;
 }
 
-/** Processes that have exactly `argument` as one of their command-line arguments. */
+/** Lists the processes that have exactly `argument` as one of their command-line arguments. */
 export async function findProcessesByArgument(argument: string): Promise<number[]> {
   const found: number[] = [];
   for (const { pid } of await listProcesses()) {
@@ -129,10 +135,16 @@ function killQuietly(pid: number): void {
   }
 }
 
+const FILES_AT_ONCE = 32; // so that other file operations do not have to wait for hundreds of reads
+
 async function listProcesses(): Promise<ProcessStat[]> {
-  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(names.map((name) => readProcess(Number(name))));
-  return found.filter((entry) => entry !== null && !entry.isZombie) as ProcessStat[];
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found: ProcessStat[] = [];
+  for (let start = 0; start < pids.length; start += FILES_AT_ONCE) {
+    const batch = await Promise.all(pids.slice(start, start + FILES_AT_ONCE).map(readProcess));
+    found.push(...batch.flatMap((entry) => (entry === null || entry.isZombie ? [] : [entry])));
+  }
+  return found;
 }
 
 const KEPT_CHARACTERS = 8 * 1024;

@@ -25,7 +25,6 @@ function createLease(answers: "interrupt" | "close"): Lease & { readonly closed:
     id: "lease",
     driver: "bubblewrap",
     start: "forked",
-    openedAt: 0,
     channel: {
       send: async ({ type }) => void (type === answers && frame.resolve(ended)),
       receive: () => frame.promise,

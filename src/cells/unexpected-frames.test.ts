@@ -16,7 +16,7 @@ function createLease(frames: Frame[]): Lease & { readonly closed: () => boolean 
     death.resolve({ cause: "closed", detail: "closed" });
   };
   return {
-    ...{ id: "lease", driver: "bubblewrap", start: "forked", openedAt: 0 },
+    ...{ id: "lease", driver: "bubblewrap", start: "forked" },
     channel: { send: async () => {}, receive: async () => frames.shift() ?? null, close: () => {} },
     died: death.promise,
     usage: async () => usage,

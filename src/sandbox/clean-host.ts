@@ -2,8 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { findCgroups } from "./cgroup/find-cgroups.ts";
-import { removeHostCgroups } from "./cgroup/cgroup-files.ts";
+import { findCgroups, removeHostCgroups } from "./cgroup/host-cgroups.ts";
 import { findProcessesByArgument, killAll, listProcessTree, type ProcessIdentity, readStartTime } from "../processes.ts";
 
 /** Subdirectories of a host's run directory. */

@@ -70,7 +70,6 @@ export interface Lease extends AsyncDisposable {
   readonly start: "restored" | "forked" | "cold";
   /** The first cell would be slow because it touches restored memory for the first time. The pool sends `warm` to the worker in advance. */
   readonly needsWarmUp?: boolean;
-  readonly openedAt: number;
   readonly channel: FrameChannel;
   /** Settles once, when the last process of the sandbox is known to be dead. Never rejects. */
   readonly died: Promise<Death>;

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { findCgroups } from "./cgroup/find-cgroups.ts";
+import { findCgroups } from "./cgroup/host-cgroups.ts";
 import { currentProcess, readStartTime, toProcessKey } from "../processes.ts";
 import { openRunDirectory } from "./run-directory.ts";
 

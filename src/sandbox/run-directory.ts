@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 import { currentProcess, fromProcessKey, isProcessAlive, readStartTime, toProcessKey } from "../processes.ts";
-import { type Cgroups, findCgroups } from "./cgroup/find-cgroups.ts";
-import { listHostCgroups, removeEmptyHostCgroups } from "./cgroup/cgroup-files.ts";
+import { type Cgroups, findCgroups, listHostCgroups, removeEmptyHostCgroups } from "./cgroup/host-cgroups.ts";
 import { cleanHost, pathRecords, processRecords, runscState } from "./clean-host.ts";
 
 /**

@@ -1,19 +1,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { afterAll, describe, expect, test } from "vitest";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { currentProcess } from "../../processes.ts";
-import { hostCgroupName, listHostCgroups, readControl, removeEmptyHostCgroups, removeHostCgroups } from "./cgroup-files.ts";
-import { findCgroups } from "./find-cgroups.ts";
-import { createLeaseCgroup, type LeaseCgroup } from "./lease-cgroup.ts";
+import { findCgroups, hostCgroupName, listHostCgroups, readControl, removeEmptyHostCgroups, removeHostCgroups } from "./host-cgroups.ts";
+import { createLeaseCgroup, createVersion2, type LeaseCgroup } from "./lease-cgroup.ts";
 
 const MB = 1024 * 1024;
 const cgroups = await findCgroups();
 
 /** Starts a program inside the cgroup as drivers do. */
 function startInside(cgroup: LeaseCgroup, ...command: string[]) {
-  const join = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
-  return spawn("/bin/sh", ["-c", join, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], {
+  const joinAndExec = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
+  return spawn("/bin/sh", ["-c", joinAndExec, "sh", String(cgroup.joinPaths.length), ...cgroup.joinPaths, ...command], {
     stdio: ["ignore", "pipe", "pipe"],
   });
 }
@@ -106,3 +107,38 @@ if (!cgroups.available) {
     await expect(create("../x")).rejects.toThrow('Invalid cgroup name: "../x"');
   });
 }
+
+/** A directory of plain files instead of the kernel's, to test what is written and how files are parsed. */
+function makeTree(): { parent: string; directory: string; read: (file: string) => string } {
+  const parent = mkdtempSync(join(tmpdir(), "sluice-cgroup2-"));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  mkdirSync(join(parent, hostCgroupName()));
+  const directory = join(parent, hostCgroupName(), "lease");
+  return { parent, directory, read: (file) => readFileSync(join(directory, file), "utf8") };
+}
+
+describe("a cgroup of version 2", () => {
+  test("sets limits for memory, swap and processes, and tells the kernel to kill all members together", async () => {
+    const { parent, read } = makeTree();
+    const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7, killTogether: true });
+    expect(readFileSync(join(parent, hostCgroupName(), "cgroup.subtree_control"), "utf8")).toBe("+memory +pids");
+    expect(readFileSync(join(parent, hostCgroupName(), "cpu.weight"), "utf8")).toBe("25");
+    expect([read("memory.max"), read("memory.swap.max"), read("pids.max"), read("memory.oom.group")]).toEqual(["1000", "0", "7", "1"]);
+    expect(cgroup.joinPaths).toEqual([join(cgroup.paths[0]!, "cgroup.procs")]);
+    await cgroup.kill();
+    expect([read("cgroup.kill"), read("pids.max")]).toEqual(["1", "0"]);
+  });
+
+  test("reads CPU time and kills, and samples the memory peak where the kernel cannot reset its own", async () => {
+    const { parent, directory } = makeTree();
+    const cgroup = await createVersion2({ parent, name: "lease", memoryBytes: 1000, processes: 7 });
+    writeFileSync(join(directory, "cpu.stat"), "usage_usec 1500\nuser_usec 1000\n");
+    writeFileSync(join(directory, "memory.events"), "low 0\noom 3\noom_kill 2\n");
+    writeFileSync(join(directory, "memory.current"), "900\n");
+    expect(await cgroup.usage()).toEqual({ peakMemoryBytes: 900, cpuMs: 1.5, memoryKills: 2 });
+    writeFileSync(join(directory, "memory.current"), "300\n");
+    expect((await cgroup.usage()).peakMemoryBytes).toBe(900);
+    await cgroup.resetPeak();
+    expect((await cgroup.usage()).peakMemoryBytes).toBe(300);
+  });
+});

@@ -1,19 +1,18 @@
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import { killAll } from "../../processes.ts";
 import type { Usage } from "../contract.ts";
 import {
-  createMeterFile,
-  parseField,
+  type Cgroups,
   hostCgroupName,
-  listProcesses,
-  type MeterFile,
+  listCgroupProcesses,
   removeCgroup,
   tryWriteControl,
+  type Version1Parents,
   writeControl,
-} from "./cgroup-files.ts";
-import type { Cgroups, Version1Parents } from "./find-cgroups.ts";
+} from "./host-cgroups.ts";
 
 /**
  * Combined CPU weight of all sandboxes, relative to the host (1). With equal weights, busy sandboxes would delay the server's answers
@@ -145,7 +144,7 @@ function toLeaseCgroup({ paths, pids, peak, processor, readCpuMs, events }: Part
   async function kill(): Promise<void> {
     await tryWriteControl(pids, "pids.max", "0"); // no fork can add processes while we kill
     await tryWriteControl(paths[0]!, "cgroup.kill", "1"); // version 2 since Linux 5.14; otherwise killAll does it
-    await killAll(() => listProcesses([paths[0]!]), 10_000);
+    await killAll(() => listCgroupProcesses([paths[0]!]), 10_000);
   }
   return {
     paths,
@@ -202,4 +201,49 @@ function createSamplingMeter(directory: string, sinceStart: MeterFile): PeakMete
       sinceStart.close();
     },
   };
+}
+
+/** A file that is read before and after every cell. It stays open and is read synchronously: that takes microseconds, the thread pool a millisecond. */
+interface MeterFile {
+  /** Null when the kernel has no such file or the cgroup was removed. */
+  read(): string | null;
+  readNumber(): number | null;
+  /** Restarts the kernel's counter. False when the kernel does not support that. */
+  reset(): boolean;
+  close(): void;
+}
+
+/** The file is opened on first use. */
+function createMeterFile(directory: string, file: string, { writable = false }: { writable?: boolean } = {}): MeterFile {
+  const buffer = Buffer.alloc(4096);
+  let descriptor: number | null = null;
+  let closed = false;
+
+  function use<T>(work: (descriptor: number) => T, fallback: T): T {
+    if (closed) return fallback;
+    try {
+      return work((descriptor ??= openSync(join(directory, file), writable ? "r+" : "r")));
+    } catch {
+      return fallback;
+    }
+  }
+  const read = (): string | null => use((from) => buffer.toString("latin1", 0, readSync(from, buffer, 0, buffer.length, 0)).trim(), null);
+  return {
+    read,
+    readNumber() {
+      const text = read();
+      return text === null || !/^\d+$/.test(text) ? null : Number(text);
+    },
+    reset: () => use((to) => writeSync(to, "0", 0) > 0, false),
+    close() {
+      if (!closed && descriptor !== null) closeSync(descriptor);
+      closed = true;
+    },
+  };
+}
+
+/** Parses one field from lines of `name value`. */
+function parseField(text: string | null, field: string): number | null {
+  const line = text?.split("\n").find((entry) => entry.startsWith(`${field} `));
+  return line === undefined ? null : Number(line.slice(field.length + 1));
 }

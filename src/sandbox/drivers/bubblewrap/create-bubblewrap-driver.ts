@@ -3,12 +3,12 @@ import { chown, mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { orAbort } from "../../../concurrency/or-abort.ts";
 import { NoSandboxError } from "../../../errors/sluice-error.ts";
-import { toHostCgroupDirectories } from "../../cgroup/cgroup-files.ts";
+import { toHostCgroupDirectories } from "../../cgroup/host-cgroups.ts";
 import { createLeaseCgroup, type LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
 import type { Lease, OpenOptions, Preflight, SandboxDriver, SandboxLimits, Snapshot } from "../../contract.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toZygotePath } from "./bwrap-arguments.ts";
-import { createMemoryWatcher, type MemoryWatcher } from "./create-memory-watcher.ts";
+import { MemoryWatcher } from "./memory-watcher.ts";
 import { openBubblewrapLease, type Meter } from "./open-bubblewrap-lease.ts";
 import { openZygote, type Zygote } from "./open-zygote.ts";
 import { preflightBubblewrap } from "./preflight-bubblewrap.ts";
@@ -97,7 +97,7 @@ class BubblewrapDriver implements SandboxDriver {
 
   async #createMeter({ id, limits, zygote }: { id: string; limits: SandboxLimits; zygote: Zygote }): Promise<Meter> {
     const { cgroups } = this.#runDirectory;
-    if (!cgroups.available) return (this.#watcher ??= createMemoryWatcher()).watch({ limits, zygote });
+    if (!cgroups.available) return (this.#watcher ??= new MemoryWatcher()).watch({ limits, zygote });
     const owner = this.#user?.uid;
     const { memoryBytes, processes } = limits;
     const cgroup = await createLeaseCgroup({ cgroups, name: id, memoryBytes, processes, owner });

@@ -111,7 +111,6 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
     id,
     driver: "bubblewrap",
     start: "forked",
-    openedAt: Date.now(),
     channel,
     died,
     usage,

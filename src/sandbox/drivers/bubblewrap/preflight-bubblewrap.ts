@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { Cgroups } from "../../cgroup/find-cgroups.ts";
+import type { Cgroups } from "../../cgroup/host-cgroups.ts";
 import type { Preflight } from "../../contract.ts";
 
 const run = promisify(execFile);

@@ -6,10 +6,10 @@ import type { Lease, OpenOptions, Preflight, SandboxDriver, Snapshot } from "../
 import { defaultLimits } from "../../limits.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { whyNotWritable } from "../../snapshot/to-cache-failure.ts";
-import { createGvisorLease, discardSandbox, greet, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
-import { checkpointContainer, findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
-import { preflightGvisor, runscMissing } from "./preflight-gvisor.ts";
-import { findRunsc, type Runsc, toRunscFlags, toRunscPrefix } from "./runsc.ts";
+import { discardSandbox, greet, GvisorLease, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
+import { findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
+import { findRunsc, preflightGvisor, type Runsc, runscMissing } from "./runsc.ts";
+import { toRunscFlags, toRunscPrefix } from "./runsc-process.ts";
 
 export interface GvisorDriverOptions {
   /** Contains `images/`, and `tools/runsc` if set-up put it there. */
@@ -130,7 +130,7 @@ class GvisorDriver implements SandboxDriver {
     try {
       const make = async (directory: string): Promise<void> => {
         sandbox = await this.#start({ ...request, signal: this.#within(2 * START_TIMEOUT_MS) }, { runsc, image: null });
-        await this.#checkpoint(sandbox, runsc, directory);
+        await this.#checkpoint(sandbox, directory);
       };
       return { runsc, key, image: await saveImage({ images: this.#images, key, runDirectory: this.#options.runDirectory, make }) };
     } catch (error) {
@@ -143,33 +143,22 @@ class GvisorDriver implements SandboxDriver {
     }
   }
 
-  async #checkpoint(sandbox: StartedSandbox, runsc: Runsc, directory: string): Promise<void> {
-    await checkpointContainer({
-      runsc: this.#toCommand(runsc),
-      state: this.#options.runDirectory.runscState,
-      flags: this.#flags,
-      containerId: sandbox.directory.id,
-      directory,
-      signal: this.#within(START_TIMEOUT_MS),
-    }).catch(async (error: Error) => {
+  async #checkpoint(sandbox: StartedSandbox, directory: string): Promise<void> {
+    await sandbox.process.checkpoint(directory, this.#within(START_TIMEOUT_MS)).catch(async (error: Error) => {
       // The operator must fix a full disk. Cold starts are only for machines that cannot checkpoint.
       const { bavail, bsize } = await statfs(directory);
       if (bavail * bsize < IMAGE_BYTES) throw new Error("ENOSPC: no space left on device", { cause: error });
       throw new CheckpointFailed(error.message);
     });
-    await sandbox.process.exited;
   }
 
   #start(
     { snapshot, limits, signal }: SandboxRequest & { signal: AbortSignal },
     { runsc, image }: Omit<Prepared, "key">,
   ): Promise<StartedSandbox> {
-    const { runDirectory } = this.#options;
-    return startSandbox({ snapshot, limits, signal, image, runsc: this.#toCommand(runsc), flags: this.#flags, runDirectory });
-  }
-
-  #toCommand(runsc: Runsc): string[] {
-    return [...toRunscPrefix({ rootless: this.#options.rootless === true }), runsc.path];
+    const { runDirectory, rootless = false } = this.#options;
+    const command = [...toRunscPrefix({ rootless }), runsc.path, ...this.#flags];
+    return startSandbox({ snapshot, limits, signal, image, runsc: command, runDirectory });
   }
 
   async #openLease(request: SandboxRequest, prepared: Prepared): Promise<Lease> {
@@ -183,13 +172,8 @@ class GvisorDriver implements SandboxDriver {
       throw error;
     }
     const start = prepared.image === null ? "cold" : "restored";
-    const lease = createGvisorLease({
-      ...sandbox,
-      driver: this.name,
-      start,
-      limits,
-      runInBackground: (work) => this.#runInBackground(work),
-    });
+    const runInBackground = (work: Promise<void>): void => this.#runInBackground(work);
+    const lease = new GvisorLease({ ...sandbox, driver: this.name, start, limits, runInBackground });
     this.#leases.add(lease);
     void lease.died.then(() => this.#leases.delete(lease));
     return lease;

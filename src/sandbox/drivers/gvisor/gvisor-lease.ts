@@ -22,9 +22,8 @@ const SENTRY_ALLOWANCE_BYTES = 128 * 1024 * 1024;
 export interface StartOptions {
   readonly snapshot: Snapshot;
   readonly limits: SandboxLimits;
-  /** The runsc command with its prefix. */
+  /** The runsc command with its prefix and flags. */
   readonly runsc: readonly string[];
-  readonly flags: readonly string[];
   /** Null starts the sandbox cold: it imports the stack itself. */
   readonly image: MemoryImage | null;
   readonly runDirectory: RunDirectory;
@@ -39,28 +38,22 @@ export interface StartedSandbox {
 }
 
 /** Starts runsc. A cold start also waits until the worker has imported the stack. Leaves nothing behind on failure. */
-export async function startSandbox({ snapshot, limits, runsc, flags, image, runDirectory, signal }: StartOptions): Promise<StartedSandbox> {
+export async function startSandbox({ snapshot, limits, runsc, image, runDirectory, signal }: StartOptions): Promise<StartedSandbox> {
   signal.throwIfAborted();
   const directory = await runDirectory.newLeaseDirectory();
+  const { id } = directory;
   let cgroup: LeaseCgroup | null = null;
   let process: RunscProcess | null = null;
   try {
     const { cgroups, runscState: state } = runDirectory;
     const spec = toOciSpec({ rootfs: snapshot.rootfs, scratchBytes: limits.scratchBytes });
+    const [memoryBytes, processes] = [limits.memoryBytes + SENTRY_ALLOWANCE_BYTES, toHostProcesses(limits)];
     [cgroup] = await Promise.all([
-      cgroups.available
-        ? createLeaseCgroup({
-            cgroups,
-            name: directory.id,
-            memoryBytes: limits.memoryBytes + SENTRY_ALLOWANCE_BYTES,
-            processes: toHostProcesses(limits),
-            killTogether: true,
-          })
-        : null,
+      cgroups.available ? createLeaseCgroup({ cgroups, name: id, memoryBytes, processes, killTogether: true }) : null,
       writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
     ]);
     const command = [...(image === null ? ["run"] : ["restore", `--image-path=${image.path}`]), `--bundle=${directory.path}`];
-    process = await startRunsc({ runsc, state, flags, command, containerId: directory.id, cgroup });
+    process = await startRunsc({ runsc, state, command, containerId: id, cgroup });
     const channel = createFrameChannel({ readable: process.stdout, writable: process.stdin });
     if (image === null) await expectFrame("imported", { channel, process }, signal);
     return { directory, cgroup, process, channel };
@@ -142,29 +135,15 @@ export interface GvisorLeaseOptions extends StartedSandbox {
   readonly runInBackground: (work: Promise<void>) => void;
 }
 
-/** The handle on a sandbox that has answered `hello`. */
-export function createGvisorLease(options: GvisorLeaseOptions): Lease {
-  const { driver, start, directory, channel } = options;
-  const sandbox = new RunningSandbox(options);
-  return {
-    id: directory.id,
-    driver,
-    start,
-    needsWarmUp: start === "restored", // the first use of a restored page causes a page fault
-    openedAt: Date.now(),
-    channel,
-    died: sandbox.died,
-    usage: () => sandbox.usage(),
-    resetPeak: () => sandbox.resetPeak(),
-    close: () => sandbox.close(),
-    [Symbol.asyncDispose]: () => sandbox.close(),
-  };
-}
-
 const HEALTH_CHECK_MS = 250;
 
-/** Measures a sandbox, watches that it does not hang, and cleans up after its death. */
-class RunningSandbox {
+/** The handle on a sandbox that has answered `hello`: measures it, watches that it does not hang, and cleans up after its death. */
+export class GvisorLease implements Lease {
+  readonly id: string;
+  readonly driver: DriverName;
+  readonly start: Lease["start"];
+  readonly needsWarmUp: boolean;
+  readonly channel: FrameChannel;
   readonly died: Promise<Death>;
   readonly #options: GvisorLeaseOptions;
   readonly #meter: LeaseCgroup | ProcessMeter;
@@ -173,6 +152,11 @@ class RunningSandbox {
   #closing: Promise<void> | null = null;
 
   constructor(options: GvisorLeaseOptions) {
+    this.id = options.directory.id;
+    this.driver = options.driver;
+    this.start = options.start;
+    this.needsWarmUp = options.start === "restored"; // the first use of a restored page causes a page fault
+    this.channel = options.channel;
     this.#options = options;
     this.#meter = options.cgroup ?? this.#startMeter();
     this.died = this.#settle();
@@ -198,6 +182,10 @@ class RunningSandbox {
 
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   async #close(): Promise<void> {

@@ -9,7 +9,6 @@ import { fromProcessKey, currentProcess, isProcessAlive, toProcessKey } from "..
 import { parseJson } from "../../../text/json.ts";
 import type { RunDirectory } from "../../run-directory.ts";
 import { toOciSpec } from "./oci-spec.ts";
-import type { RunscCommand } from "./runsc-process.ts";
 import type { Runsc } from "./runsc.ts";
 
 /** The files of a checkpointed container that has imported the stack. `runsc restore` turns them into a running sandbox. */
@@ -77,18 +76,6 @@ interface SaveOptions {
 
 export async function removeImage(image: MemoryImage): Promise<void> {
   await rm(image.path, { recursive: true, force: true });
-}
-
-export interface CheckpointOptions extends Pick<RunscCommand, "runsc" | "state" | "flags" | "containerId"> {
-  readonly directory: string;
-  readonly signal: AbortSignal;
-}
-
-/** Saves the container and ends it. Without compression, because it makes restore three times slower, although the files would be a quarter of the size. */
-export async function checkpointContainer({ runsc, state, flags, containerId, directory, signal }: CheckpointOptions): Promise<void> {
-  const options = [`--image-path=${directory}`, "--compression=none"];
-  const [program, ...args] = [...runsc, `--root=${state}`, ...flags, "checkpoint", ...options, containerId];
-  await promisify(execFile)(program, args, { env: {}, timeout: 120_000, signal });
 }
 
 const BUILDING = ".building-";

@@ -1,12 +1,14 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { access, chmod, constants, mkdir, rename } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
+import type { Cgroups } from "../../cgroup/host-cgroups.ts";
+import type { Preflight } from "../../contract.ts";
 import { openBuildDirectory } from "../../snapshot/build-directory.ts";
 import { downloadDebianPackages, requireSystemPackages } from "../../snapshot/debian-packages.ts";
 import { type OnProgress, runStep } from "../../snapshot/progress.ts";
 import { runProgram } from "../../snapshot/run-program.ts";
+import { userNamespaceCommand } from "./runsc-process.ts";
 
 /** The program of gVisor that starts sandboxes. */
 export interface Runsc {
@@ -69,6 +71,73 @@ export function describeAge({ releasedAt }: Runsc, now: Date = new Date()): stri
   return `released ${releasedAt.toISOString().slice(0, 10)}, ${months === 1 ? "1 month" : `${months} months`} ago`;
 }
 
+export const runscMissing = {
+  reason: "gVisor's program runsc was not found.",
+  fix: "Run `sluice prepare`, which extracts it from Debian's packages, or install gVisor so that runsc is on PATH.",
+} as const;
+
+interface GvisorPreflightOptions {
+  readonly locateRunsc: () => Promise<Runsc | null>;
+  readonly rootless: boolean;
+  readonly cgroups: Cgroups;
+  /** Why checkpoints do not work on this machine, if an attempt has failed. */
+  readonly coldReason: string | null;
+}
+
+const OLD_AFTER_DAYS = 365;
+
+/** Checks platform, rights and runsc. Starts no sandbox and never throws. */
+export async function preflightGvisor({ locateRunsc, rootless, cgroups, coldReason }: GvisorPreflightOptions): Promise<Preflight> {
+  if (process.platform !== "linux") return unusable("gVisor runs on Linux only.", "Run Sluice on a Linux machine.");
+  if (process.arch !== "x64" && process.arch !== "arm64")
+    return unusable(`gVisor does not run on ${process.arch} processors.`, "Use a machine with an x86-64 or ARM64 processor.");
+  if (!rootless && process.getuid?.() !== 0)
+    return unusable("The gvisor driver needs root, and this process is not root.", "Run as root, or use the driver gvisor-rootless.");
+  if (rootless && !(await canCreateUserNamespace()))
+    return unusable(
+      "This user may not create a user namespace, which gvisor-rootless needs.",
+      "Run as root and use the gvisor driver, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0).",
+    );
+  try {
+    const runsc = await locateRunsc();
+    if (runsc === null) return { usable: false, ...runscMissing };
+    const notes = toNotes({ runsc, rootless, cgroups, coldReason });
+    return { usable: true, version: `runsc ${runsc.version} (${describeAge(runsc)})`, notes };
+  } catch (error) {
+    return unusable(`runsc does not run on this machine: ${(error as Error).message}`, "Install a runsc for this processor and kernel.");
+  }
+}
+
+function unusable(reason: string, fix: string): Preflight {
+  return { usable: false, reason, fix };
+}
+
+/** Tries it, which takes a few milliseconds and is more reliable than reading the various settings that may forbid it. */
+async function canCreateUserNamespace(): Promise<boolean> {
+  const [program, ...args] = [...userNamespaceCommand, "/bin/true"];
+  return promisify(execFile)(program, args, { timeout: 5_000, env: {} }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function toNotes({ runsc, rootless, cgroups, coldReason }: Omit<GvisorPreflightOptions, "locateRunsc"> & { runsc: Runsc }): string[] {
+  const notes: string[] = [];
+  if (runsc.releasedAt !== null && Date.now() - runsc.releasedAt.getTime() > OLD_AFTER_DAYS * 86_400_000) {
+    notes.push(`This runsc is old (${describeAge(runsc)}) and lacks later fixes. To replace it, put a newer one on PATH.`);
+  }
+  if (!cgroups.available)
+    notes.push(
+      `No cgroup limits: ${cgroups.reason} Instead, memory is measured from outside every 25 ms, and the number of processes is limited only inside the sandbox.`,
+    );
+  if (rootless)
+    notes.push(
+      "Rootless: gVisor's processes run as the user who started Sluice, not as nobody, so code that breaks out has that user's rights.",
+    );
+  if (coldReason !== null) notes.push(`Checkpoints do not work on this machine, so every sandbox imports the stack itself: ${coldReason}`);
+  return notes;
+}
+
 export interface FetchRunscOptions {
   readonly cacheDirectory: string;
   readonly searchPath: string;
@@ -99,37 +168,3 @@ export async function fetchRunsc({ cacheDirectory, searchPath, onProgress, signa
     return { value: undefined, detail: basename(archive).split("_")[1] };
   });
 }
-
-/**
- * The flags of every runsc command.
- * - `--directfs=false`: the gofer opens files, so the sandbox process can run as nobody without capabilities. This does not slow down restore.
- *   Without root, runsc cannot switch to nobody, and the sandbox process opens the snapshot's files itself.
- * - `--overlay2=none`: the root is read-only, so it needs no overlay and no file store beside it.
- * - `--ignore-cgroups`: we put runsc into our own cgroup before it starts.
- * - `--file-access=exclusive`: a snapshot never changes while it is in use.
- */
-export function toRunscFlags({ rootless }: { rootless: boolean }): string[] {
-  return [
-    "--network=none",
-    "--host-uds=none",
-    "--host-fifo=none",
-    "--platform=systrap",
-    "--oci-seccomp",
-    "--overlay2=none",
-    "--file-access=exclusive",
-    `--directfs=${rootless}`,
-    "--ignore-cgroups",
-  ];
-}
-
-/**
- * The commands to put before runsc. Without root, runsc runs as root of a new user namespace; runsc's own `--rootless` does the same but cannot
- * restore. `setpriv --pdeathsig` comes last, because entering a namespace clears the signal. Both programs belong to util-linux, which every Debian has.
- */
-export function toRunscPrefix({ rootless }: { rootless: boolean }): string[] {
-  const setpriv = "/usr/bin/setpriv";
-  return [...(rootless ? userNamespaceCommand : []), ...(existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL"] : [])];
-}
-
-/** Runs the command that follows as root of a new user namespace that contains only the current user. */
-export const userNamespaceCommand: readonly string[] = ["/usr/bin/unshare", "--user", "--map-root-user"];

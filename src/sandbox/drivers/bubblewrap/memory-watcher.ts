@@ -1,56 +1,82 @@
-import { readdir, readFile, statfs } from "node:fs/promises";
-import { readProcess, readStartTime, type ProcessStat } from "../../../processes.ts";
-import type { SandboxLimits, Usage } from "../../contract.ts";
+import { readFile, statfs } from "node:fs/promises";
+import { findTree, readStartTime, scanProcesses, type ProcessScan, type ProcessStat } from "../../../processes.ts";
+import type { SandboxLimits } from "../../contract.ts";
 import { scratchDirectory } from "../../worker-environment.ts";
 import type { Meter } from "./open-bubblewrap-lease.ts";
 import type { Fork, Zygote } from "./open-zygote.ts";
+
+const INTERVAL_MS = 50;
 
 /**
  * Limits and measures sandboxes where there is no cgroup, by reading /proc up to twenty times a second. Less exact than a cgroup: a sandbox can be
  * over its limit for one interval, and files in memory that no process maps (memfd) are not counted. When a sandbox is over its limit, its largest
  * process is killed, which is the running cell.
  */
-export interface MemoryWatcher {
-  watch(sandbox: { readonly limits: SandboxLimits; readonly zygote: Zygote }): Meter;
-  stop(): void;
-}
+export class MemoryWatcher {
+  readonly #watched = new Set<WatchedSandbox>();
+  #timer: NodeJS.Timeout | undefined;
+  #scanning: Promise<ProcessScan> | undefined;
 
-export function createMemoryWatcher(): MemoryWatcher {
-  const scanner = new ProcessScanner();
-  return {
-    watch: ({ limits, zygote }) => createWatchedMeter({ scanner, limits, zygote }),
-    stop: () => scanner.stop(),
-  };
-}
+  watch({ limits, zygote }: { readonly limits: SandboxLimits; readonly zygote: Zygote }): Meter {
+    let watched: WatchedSandbox | undefined;
+    return {
+      joinPaths: [],
+      countsProcesses: false,
+      begin: async (fork) => {
+        const pidInZygote = await fork.pid;
+        // A shared scan may have started before the fork.
+        const init =
+          (await findInit({ scan: await this.#scan(), zygote, pidInZygote })) ??
+          (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
+        if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
+        const zygoteBytes = await readZygoteBytes(await this.#scan(), zygote);
+        watched = { limits, fork, init, zygoteBytes, residentBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+        this.#watched.add(watched);
+        this.#schedule();
+      },
+      usage: async () => {
+        if (watched === undefined) return { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
+        if (this.#watched.has(watched)) await measure({ watched, scan: await this.#scan(), force: true });
+        const { peakMemoryBytes, cpuMs, memoryKills } = watched;
+        return { peakMemoryBytes, cpuMs, memoryKills };
+      },
+      async resetPeak() {
+        if (watched === undefined) return;
+        watched.peakMemoryBytes = 0;
+        watched.residentBytes = 0;
+      },
+      remove: async () => {
+        if (watched !== undefined) this.#watched.delete(watched);
+      },
+    };
+  }
 
-function createWatchedMeter({ scanner, limits, zygote }: { scanner: ProcessScanner; limits: SandboxLimits; zygote: Zygote }): Meter {
-  let watched: WatchedSandbox | undefined;
-  return {
-    joinPaths: [],
-    countsProcesses: false,
-    async begin(fork) {
-      const pidInZygote = await fork.pid;
-      const init =
-        (await findInit({ scan: await scanner.scan(), zygote, pidInZygote })) ??
-        (await findInit({ scan: await scanProcesses(), zygote, pidInZygote }));
-      if (init === null) throw new Error(`process ${pidInZygote} of the zygote was not found in /proc`);
-      const zygoteBytes = await readZygoteBytes(await scanner.scan(), zygote);
-      watched = { limits, fork, init, zygoteBytes, residentBytes: 0, peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
-      scanner.add(watched);
-    },
-    async usage() {
-      if (watched !== undefined && scanner.has(watched)) await measure({ watched, scan: await scanner.scan(), force: true });
-      return toUsage(watched);
-    },
-    async resetPeak() {
-      if (watched === undefined) return;
-      watched.peakMemoryBytes = 0;
-      watched.residentBytes = 0;
-    },
-    async remove() {
-      if (watched !== undefined) scanner.delete(watched);
-    },
-  };
+  stop(): void {
+    this.#watched.clear();
+    clearTimeout(this.#timer);
+  }
+
+  /** Concurrent callers share one pass over /proc. */
+  #scan(): Promise<ProcessScan> {
+    this.#scanning ??= scanProcesses().finally(() => {
+      this.#scanning = undefined;
+    });
+    return this.#scanning;
+  }
+
+  /** The next measurement is scheduled only after the current one, so that slow ones do not pile up. */
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#watched.size === 0) return;
+    this.#timer = setTimeout(() => void this.#measureAll(), INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  async #measureAll(): Promise<void> {
+    const scan = await this.#scan();
+    for (const watched of this.#watched) await measure({ watched, scan, force: false }).catch(() => {});
+    this.#timer = undefined;
+    this.#schedule();
+  }
 }
 
 interface WatchedSandbox {
@@ -66,84 +92,11 @@ interface WatchedSandbox {
   memoryKills: number;
 }
 
-function toUsage(watched: WatchedSandbox | undefined): Usage {
-  const { peakMemoryBytes, cpuMs, memoryKills } = watched ?? { peakMemoryBytes: 0, cpuMs: 0, memoryKills: 0 };
-  return { peakMemoryBytes, cpuMs, memoryKills };
-}
-
-/** All processes of the machine, by parent. */
-type Scan = ReadonlyMap<number, readonly ProcessStat[]>;
-
-const INTERVAL_MS = 50;
-
-/** Measures all watched sandboxes with one pass over /proc per interval. */
-class ProcessScanner {
-  readonly #watched = new Set<WatchedSandbox>();
-  #timer: NodeJS.Timeout | undefined;
-  #scanning: Promise<Scan> | undefined;
-
-  has(watched: WatchedSandbox): boolean {
-    return this.#watched.has(watched);
-  }
-
-  add(watched: WatchedSandbox): void {
-    this.#watched.add(watched);
-    this.#schedule();
-  }
-
-  delete(watched: WatchedSandbox): void {
-    this.#watched.delete(watched);
-  }
-
-  stop(): void {
-    this.#watched.clear();
-    clearTimeout(this.#timer);
-  }
-
-  /** Concurrent callers share one pass over /proc. */
-  scan(): Promise<Scan> {
-    this.#scanning ??= scanProcesses().finally(() => {
-      this.#scanning = undefined;
-    });
-    return this.#scanning;
-  }
-
-  /** The next measurement is scheduled only after the current one, so that slow ones do not pile up. */
-  #schedule(): void {
-    if (this.#timer !== undefined || this.#watched.size === 0) return;
-    this.#timer = setTimeout(() => void this.#measureAll(), INTERVAL_MS);
-    this.#timer.unref();
-  }
-
-  async #measureAll(): Promise<void> {
-    const scan = await this.scan();
-    for (const watched of this.#watched) await measure({ watched, scan, force: false }).catch(() => {});
-    this.#timer = undefined;
-    this.#schedule();
-  }
-}
-
-const FILES_AT_ONCE = 32;
-
-async function scanProcesses(): Promise<Scan> {
-  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const byParent = new Map<number, ProcessStat[]>();
-  for (let start = 0; start < names.length; start += FILES_AT_ONCE) {
-    for (const entry of await Promise.all(names.slice(start, start + FILES_AT_ONCE).map((name) => readProcess(Number(name))))) {
-      if (entry === null) continue;
-      const siblings = byParent.get(entry.parent);
-      if (siblings === undefined) byParent.set(entry.parent, [entry]);
-      else siblings.push(entry);
-    }
-  }
-  return byParent;
-}
-
 /**
  * Finds the host's pid of a process that the zygote knows as `pidInZygote`. NSpid in /proc/PID/status lists the pid in every nested namespace:
  * for process 1 of a sandbox, it ends with the pid in the zygote's namespace and 1.
  */
-async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zygote; pidInZygote: number }): Promise<number | null> {
+async function findInit({ scan, zygote, pidInZygote }: { scan: ProcessScan; zygote: Zygote; pidInZygote: number }): Promise<number | null> {
   const inits = (scan.get(zygote.pid) ?? []).flatMap(({ pid }) => scan.get(pid) ?? []);
   for (const { pid } of inits.toReversed()) {
     const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
@@ -153,7 +106,7 @@ async function findInit({ scan, zygote, pidInZygote }: { scan: Scan; zygote: Zyg
   return null;
 }
 
-async function readZygoteBytes(scan: Scan, zygote: Zygote): Promise<number> {
+async function readZygoteBytes(scan: ProcessScan, zygote: Zygote): Promise<number> {
   const entry = scan.get(zygote.pid)?.[0];
   if (entry === undefined) return 0;
   const { privateBytes, sharedBytes } = await readDirtyBytes(entry.pid);
@@ -167,8 +120,8 @@ const SIGNIFICANT_BYTES = 1024 * 1024;
  * Updates the usage of one sandbox and kills its largest process if it is over its limit. Private memory is slow to read, because the kernel walks
  * every page, so it is read only if resident memory has changed, or if `force` is set.
  */
-async function measure({ watched, scan, force }: { watched: WatchedSandbox; scan: Scan; force: boolean }): Promise<void> {
-  const entries = listTree(scan, watched.init);
+async function measure({ watched, scan, force }: { watched: WatchedSandbox; scan: ProcessScan; force: boolean }): Promise<void> {
+  const entries = findTree(scan, [watched.init]);
   const residentBytes = entries.reduce((sum, entry) => sum + entry.residentBytes, 0);
   watched.cpuMs = Math.max(
     watched.cpuMs,
@@ -182,17 +135,6 @@ async function measure({ watched, scan, force }: { watched: WatchedSandbox; scan
   const usedBytes = sumMemory(processes, watched.zygoteBytes) + (await readScratchBytes(watched.init));
   watched.peakMemoryBytes = Math.max(watched.peakMemoryBytes, usedBytes);
   if (usedBytes > watched.limits.memoryBytes) killLargest(watched, processes);
-}
-
-function listTree(scan: Scan, init: number): ProcessStat[] {
-  const found: ProcessStat[] = [];
-  const root = [...scan.values()].flat().find(({ pid }) => pid === init);
-  const queue = root === undefined ? [] : [root];
-  for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
-    found.push(entry);
-    queue.push(...(scan.get(entry.pid) ?? []));
-  }
-  return found;
 }
 
 interface DirtyBytes {

@@ -1,6 +1,8 @@
-import { access, constants, readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import { readControl, tryWriteControl } from "./cgroup-files.ts";
+import { readFileSync } from "node:fs";
+import { access, constants, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { currentProcess, fromProcessKey, killAll, type ProcessIdentity, toProcessKey } from "../../processes.ts";
 
 /** Where on this machine we can create cgroups for sandboxes. `parent` and `parents` are existing directories. */
 export type Cgroups =
@@ -127,5 +129,91 @@ async function whyNotWritable(directory: string): Promise<string | null> {
     return process.getuid?.() === 0
       ? `${directory} is not writable, although this process is root (a container with a read-only cgroup tree).`
       : `This process is not root and may not write to ${directory}.`;
+  }
+}
+
+/** Lists the host processes, alive or dead, that have cgroups on this machine. */
+export async function listHostCgroups(cgroups: Cgroups): Promise<ProcessIdentity[]> {
+  const children = (await Promise.all(toParents(cgroups).map((parent) => listChildren(parent)))).flat();
+  const keys = new Set(children.map((child) => basename(child)).filter((name) => name.startsWith(hostCgroupPrefix)));
+  return [...keys].map((name) => fromProcessKey(name.slice(hostCgroupPrefix.length))).filter((identity) => identity !== null);
+}
+
+/** Kills all processes in the cgroups of one host process and removes these cgroups. */
+export async function removeHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
+  const directories = toHostCgroupDirectories(cgroups, host);
+  await killAll(() => listCgroupProcesses(directories), 3_000);
+  await Promise.all(directories.map((directory) => removeCgroup(directory, 2_000)));
+}
+
+/** Removes the host's own cgroup directories if no sandbox is left in them. */
+export async function removeEmptyHostCgroups(cgroups: Cgroups, host: ProcessIdentity): Promise<void> {
+  for (const directory of toHostCgroupDirectories(cgroups, host)) await rmdir(directory).catch(() => {});
+}
+
+/** The directories that contain all cgroups of one host process, one per hierarchy. */
+export function toHostCgroupDirectories(cgroups: Cgroups, host: ProcessIdentity = currentProcess()): string[] {
+  return toParents(cgroups).map((parent) => join(parent, hostCgroupName(host)));
+}
+
+function toParents(cgroups: Cgroups): string[] {
+  if (!cgroups.available) return [];
+  return [...new Set(cgroups.version === 1 ? Object.values(cgroups.parents) : [cgroups.parent])];
+}
+
+/** The name of the directory that contains all cgroups of one host process. The cgroups of a dead host are found by it. */
+export function hostCgroupName(host: ProcessIdentity = currentProcess()): string {
+  return `${hostCgroupPrefix}${toProcessKey(host)}`;
+}
+
+const hostCgroupPrefix = "sluice-";
+
+/** Reads a file of a cgroup. Null when it does not exist. */
+export function readControl(directory: string, file: string): string | null {
+  try {
+    return readFileSync(join(directory, file), "latin1").trim();
+  } catch {
+    return null;
+  }
+}
+
+export async function writeControl(directory: string, file: string, value: string): Promise<void> {
+  await writeFile(join(directory, file), value);
+}
+
+/** For settings that a kernel may lack. True when the write succeeded. */
+export async function tryWriteControl(directory: string, file: string, value: string): Promise<boolean> {
+  return writeControl(directory, file, value).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Lists the processes in these cgroups and in the cgroups below them. */
+export async function listCgroupProcesses(directories: readonly string[]): Promise<number[]> {
+  const pids = new Set<number>();
+  for (const directory of directories) {
+    for (const pid of (readControl(directory, "cgroup.procs") ?? "").split("\n").map(Number)) pids.add(pid);
+    for (const pid of await listCgroupProcesses(await listChildren(directory))) pids.add(pid);
+  }
+  return [...pids].filter((pid) => pid > 0); // 0 stands for a process outside our pid namespace
+}
+
+async function listChildren(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(directory, entry.name));
+}
+
+/** Removes a cgroup and those below it. Retries until `timeoutMs`, because the kernel answers EBUSY for a moment after the last process has exited. */
+export async function removeCgroup(directory: string, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 50)) {
+    for (const child of await listChildren(directory)) await removeCgroup(child, Math.max(0, deadline - performance.now()));
+    try {
+      return await rmdir(directory);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT" || performance.now() > deadline) return;
+    }
+    await sleep(waitMs);
   }
 }
