@@ -24,10 +24,7 @@ export function listUnused(store: BlobStore, { olderThanMs, inUse, toKey = (name
 /** Deletes drafts that killed writers left behind and returns how many there were. */
 export function removeOldDrafts(store: BlobStore, olderThanMs: number, prefix = ""): number {
   const drafts = store.list(prefix).filter((blob) => blob.isDraft && isOld(blob, olderThanMs));
-  deleteBlobs(
-    store,
-    drafts.map(({ name }) => name),
-  );
+  for (const { name } of drafts) store.delete(name);
   return drafts.length;
 }
 

@@ -36,12 +36,7 @@ export function rowsAt(root: unknown, { path, maxRows }: RowsQuestion): RowsAt {
 }
 
 function toFlat(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([key, value]) => [key, emptyIfNested(value)]));
-}
-
-function emptyIfNested(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  return Array.isArray(value) ? [] : {};
+  return Object.fromEntries(Object.entries(row).map(([key, value]) => [key, Array.isArray(value) ? [] : isRecord(value) ? {} : value]));
 }
 
 /** The value at a path; or the last place that exists (`at`) and its keys. */
@@ -54,10 +49,11 @@ export function readPath(value: unknown, path: string | readonly string[]): Read
   for (const step of typeof path === "string" ? toSteps(path) : path) {
     const next = Array.isArray(current)
       ? current[Number(step)]
-      : isObject(current) && Object.hasOwn(current, step)
+      : isRecord(current) && Object.hasOwn(current, step)
         ? current[step]
         : undefined;
-    if (next === undefined) return { ok: false, at, keys: isObject(current) ? Object.keys(current).slice(0, 30) : [] };
+    if (next === undefined)
+      return { ok: false, at, keys: typeof current === "object" && current !== null ? Object.keys(current).slice(0, 30) : [] };
     current = next;
     at = at === "" ? step : `${at}.${step}`;
   }
@@ -70,8 +66,4 @@ function toSteps(path: string): string[] {
     ([, double, single, plain]) => plain ?? (double ?? single!).replaceAll(/\\(.)/g, "$1"),
   );
   return path.startsWith("$") && steps[0] === "$" ? steps.slice(1) : steps;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

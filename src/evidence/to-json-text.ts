@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { UsageError } from "../errors/sluice-error.ts";
 import { isRecord, rawJson } from "../text/json.ts";
+import type { EvidenceRecord } from "./evidence-record.ts";
 import type { PrecisionLoss } from "./evidence-store.ts";
 
 export interface JsonText {
@@ -38,13 +39,8 @@ function writeWithBigIntegers(value: unknown): string {
   }
 }
 
-interface Found extends PrecisionLoss {
-  integersPast2To53: number;
-  nonFinite: number;
-  unrepresentable: number;
-  /** Whether parsing the JSON text would give an equal value. */
-  isPlain: boolean;
-}
+/** `isPlain`: parsing the JSON text would give an equal value. */
+type Found = NonNullable<EvidenceRecord["precisionLoss"]> & { isPlain: boolean };
 
 /** Iterative, because JSON may be nested deeper than the stack allows. */
 function inspect(root: unknown): Found {

@@ -22,8 +22,6 @@ export type InputVerdict =
 
 const notCalled = "The tool was not called";
 
-const validators = new WeakMap<JsonSchema, (value: unknown) => SchemaVerdict>();
-
 /**
  * Validates arguments against the tool's JSON Schema before anything is sent. If the schema cannot be used or takes longer than 100 ms, returns a warning and
  * leaves the decision to the server. Never throws.
@@ -70,6 +68,8 @@ function argumentName({ instancePath, params }: AjvError): string {
   const named = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
   return typeof named === "string" ? named : "";
 }
+
+const validators = new WeakMap<JsonSchema, (value: unknown) => SchemaVerdict>();
 
 function getValidator(schema: JsonSchema): (value: unknown) => SchemaVerdict {
   const validate = validators.get(schema) ?? createJsonSchemaValidator(schema);

@@ -35,18 +35,20 @@ function decodePointer(text: string): string {
 
 /** The properties of a schema and of its `allOf`. */
 export function propertiesOf(schema: JsonSchema, root: JsonSchema): Readonly<Record<string, unknown>> {
-  const { properties, allOf } = schema;
-  const own = isRecord(properties) ? properties : {};
-  if (!Array.isArray(allOf)) return own;
-  const parts = allOf.slice(0, 20).map((part: unknown) => followReferences(part, root)["properties"]);
-  return Object.assign({}, ...parts.filter(isRecord), own) as Record<string, unknown>;
+  const own = isRecord(schema["properties"]) ? schema["properties"] : {};
+  const others = partsOf(schema, root).map(({ properties }) => properties);
+  return others.length === 0 ? own : (Object.assign({}, ...others.filter(isRecord), own) as Record<string, unknown>);
 }
 
+/** The names of the required properties of a schema and of its `allOf`. */
 export function requiredOf(schema: JsonSchema, root: JsonSchema): ReadonlySet<string> {
-  const { allOf } = schema;
-  const parts = Array.isArray(allOf) ? allOf.slice(0, 20).map((part: unknown) => followReferences(part, root)) : [];
-  const names = [schema, ...parts].flatMap(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
+  const names = [schema, ...partsOf(schema, root)].flatMap(({ required }) => (Array.isArray(required) ? (required as unknown[]) : []));
   return new Set(names.filter((name) => typeof name === "string"));
+}
+
+/** The schemas in `allOf`; at most 20. */
+function partsOf({ allOf }: JsonSchema, root: JsonSchema): JsonSchema[] {
+  return Array.isArray(allOf) ? allOf.slice(0, 20).map((part: unknown) => followReferences(part, root)) : [];
 }
 
 /** The alternatives of a schema: `anyOf`, `oneOf`, or the schema itself. */

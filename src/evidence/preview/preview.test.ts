@@ -246,9 +246,7 @@ describe("previews of a step", () => {
       if (details.includes("list")) break;
       const ranks = details.map((detail) => order.indexOf(detail));
       expect(ranks, "older previews have less detail").toEqual(ranks.toSorted((a, b) => b - a));
-      expect(Math.max(...ranks) - Math.min(...ranks), "no preview loses a second part before all have lost the first").toBeLessThanOrEqual(
-        1,
-      );
+      expect(Math.max(...ranks) - Math.min(...ranks), "all lose one part before any loses the next").toBeLessThanOrEqual(1);
       seen.add(details.join(" "));
     }
     for (const detail of order) expect([...seen]).toContain(Array(6).fill(detail).join(" "));

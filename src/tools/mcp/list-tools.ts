@@ -12,7 +12,7 @@ export async function listTools(
   const tools = new Map<string, ListedTool>();
   const cursors = new Set<string>();
   let cursor: string | undefined;
-  do {
+  for (;;) {
     const page = pageSchema.parse(await fetchPage(cursor));
     for (const raw of page.tools) {
       const tool = toListedTool(raw);
@@ -21,13 +21,14 @@ export async function listTools(
       else tools.set(tool.name, tool);
     }
     cursor = page.nextCursor ?? undefined;
-    if (cursor !== undefined && (cursors.has(cursor) || tools.size >= MAX_TOOLS)) {
+    if (cursor === undefined) break;
+    if (cursors.has(cursor) || tools.size >= MAX_TOOLS) {
       const repeated = `the list of tools repeats the cursor ${cursor.slice(0, 100)}`;
       onWarning(cursors.has(cursor) ? repeated : `only the first ${MAX_TOOLS} tools are used`);
       break;
     }
-    if (cursor !== undefined) cursors.add(cursor);
-  } while (cursor !== undefined);
+    cursors.add(cursor);
+  }
   return [...tools.values()];
 }
 

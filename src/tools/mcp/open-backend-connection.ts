@@ -30,11 +30,9 @@ const MAX_PROBE_MS = 10_000;
 /** Connects to a server, with one retry where that can help. Rejects with an McpCallError that says why; a failed attempt leaves no process behind. */
 export async function openBackendConnection(options: BackendConnectionOptions): Promise<BackendConnection> {
   const first = await attempt(options, options.isLegacy ? "legacy" : "auto");
-  if (first instanceof BackendConnection) return first;
-  if (first.retryAs === null) throw first.error;
-  const second = await attempt(options, first.retryAs);
-  if (second instanceof BackendConnection) return second;
-  throw second.error;
+  const last = first instanceof BackendConnection || first.retryAs === null ? first : await attempt(options, first.retryAs);
+  if (last instanceof BackendConnection) return last;
+  throw last.error;
 }
 
 type Mode = "auto" | "legacy";
