@@ -42,7 +42,7 @@ const builders: Readonly<Record<Detail, (source: PreviewSource, maxBytes: number
   whole: buildWhole,
   rows: (source, maxBytes) => (source.digest.ends === null ? buildRows(source, maxBytes) : buildEnds(source, maxBytes)),
   schema: (source, maxBytes) => (source.digest.schema === null ? null : withSchema(source, rowsNotShown(source.digest, 0), maxBytes)),
-  counts: (source) => frame(source, [], []),
+  counts: (source) => frame(source, []),
   alias: buildAlias,
 };
 
@@ -55,14 +55,14 @@ function buildWhole(source: PreviewSource, maxBytes: number): Pieces | null {
     ["complete", "true"],
   ];
   const pieces = withSchema(source, whole, maxBytes);
-  return sizeOf(pieces) <= maxBytes ? pieces : frame(source, [], whole);
+  return sizeOf(pieces) <= maxBytes ? pieces : frame(source, whole);
 }
 
 /** Reserves half of the room for the schema. Shows n rows from each end, with n shrinking until they fit; if one row is too long, it is cut. */
 function buildRows(source: PreviewSource, maxBytes: number): Pieces | null {
   const { schema, around, rows } = source.digest;
   if (rows.length === 0 && around === null) return null;
-  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), rowsNotShown(source.digest, 0)));
+  const room = maxBytes - sizeOf(frame(source, [...schemaPieces(source.digest, ""), ...rowsNotShown(source.digest, 0)]));
   const left = room - (schema === null ? 0 : Buffer.byteLength(fit(schema, room / 2)));
   if (rows.length === 0) return withSchema(source, [["value", fit(around!, left)]], maxBytes);
   const beside: Pieces = around === null ? [] : [["around", fit(around, left / 3)]];
@@ -90,15 +90,11 @@ function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
   const forms = [4000, 2000, 1000, 500, 250, 120, 60].map((characters) => {
     const from = startOf(start, Math.ceil(characters * 0.7));
     const to = endOf(end, Math.min(characters - from.length, Math.max(0, total - from.length)));
-    return frame(
-      source,
-      [],
-      [
-        ["start", JSON.stringify(from)],
-        ["end", JSON.stringify(to)],
-        ["charactersNotShown", String(total - from.length - to.length)],
-      ],
-    );
+    return frame(source, [
+      ["start", JSON.stringify(from)],
+      ["end", JSON.stringify(to)],
+      ["charactersNotShown", String(total - from.length - to.length)],
+    ]);
   });
   return forms.find((form) => sizeOf(form) <= maxBytes) ?? forms.at(-1)!;
 }
@@ -106,17 +102,18 @@ function buildEnds(source: PreviewSource, maxBytes: number): Pieces {
 /** Adds as much of the schema as fits beside the other members. */
 function withSchema(source: PreviewSource, rest: Pieces, maxBytes: number): Pieces {
   const { schema } = source.digest;
-  if (schema === null) return frame(source, [], rest);
-  const room = maxBytes - sizeOf(frame(source, schemaPieces(source.digest, ""), rest));
-  return frame(source, schemaPieces(source.digest, fit(schema, room)), rest);
+  if (schema === null) return frame(source, rest);
+  const withText = (text: string): Pieces => frame(source, [...schemaPieces(source.digest, text), ...rest]);
+  return withText(fit(schema, maxBytes - sizeOf(withText(""))));
 }
 
 function schemaPieces({ schemaFrom }: Digest, schema: string): Pieces {
   return [["schema", schema], ...(schemaFrom === null ? [] : [["schemaFrom", JSON.stringify(schemaFrom)] as const])];
 }
 
-function frame(source: PreviewSource, schema: Pieces, rest: Pieces): Pieces {
-  return [...head(source), ...schema, ...rest, ...note(source)];
+/** Puts what is known about the output before the other members, and the note after them. */
+function frame(source: PreviewSource, members: Pieces): Pieces {
+  return [...head(source), ...members, ...note(source)];
 }
 
 /** A schema or row with fewer bytes is not useful. */
