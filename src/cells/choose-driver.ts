@@ -23,7 +23,7 @@ interface ChooseDriverOptions {
   readonly snapshot: Snapshot;
   readonly cacheDirectory: string;
   readonly gate: Gate;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /**

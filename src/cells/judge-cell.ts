@@ -17,7 +17,7 @@ export interface CellFacts {
   readonly runMs: number;
   readonly artifacts: readonly CellArtifact[];
   /** Why an artifact was rejected, if one was. */
-  readonly rejected: string | undefined;
+  readonly rejected?: string;
 }
 
 /** The part of an executed cell that is decided here; `runCell` measures the rest. */
@@ -86,7 +86,7 @@ async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
     diagnostics: scratchChanged.length > 0 ? { scratchChanged } : {},
     error,
     leaseUsable,
-    ...(exitCode === undefined ? {} : { exitCode }),
+    exitCode,
   });
 
   if (stopped === "expired") return failed("sandbox_lost", leaseExpired(options.limits));

@@ -55,7 +55,7 @@ export interface CellSessionOptions {
   readonly take: (signal?: AbortSignal) => Promise<TakenLease>;
   readonly artifactChecker: ArtifactChecker;
   /** The queue in which cells wait. A caller that shares it passes its place with each request. Default: a queue of the session's own. */
-  readonly queue?: Limiter | undefined;
+  readonly queue?: Limiter;
   /** A sandbox that runs nothing for this long is closed. Default: 5 minutes. */
   readonly idleMs?: number;
 }

@@ -20,8 +20,8 @@ export interface RunCellOptions {
   /** Time until the lease expires. The cell is ended then even if its own time limit is longer. */
   readonly leaseLeftMs?: number;
   readonly artifactChecker: ArtifactChecker;
-  readonly onOutput?: ((stream: "stdout" | "stderr", text: string) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
+  readonly signal?: AbortSignal;
 }
 
 /** A cell's outcome in one sandbox. The cell session adds how the sandbox was started and how long the caller waited. */

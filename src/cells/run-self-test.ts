@@ -23,7 +23,7 @@ export interface SelfTestOptions {
   readonly snapshot: Snapshot;
   /** The self-test's sandboxes count towards its places. */
   readonly gate: Gate;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 const MEMORY_BYTES = 384 * 1024 * 1024;
@@ -43,7 +43,7 @@ export async function runSelfTest({ driver, snapshot, gate, signal }: SelfTestOp
     take: async () => {
       const leave = await gate.enter(signal);
       try {
-        const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", ...(signal && { signal }) });
+        const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", signal });
         void lease.died.then(leave);
         return { lease, start: lease.start };
       } catch (error) {
@@ -59,7 +59,7 @@ export async function runSelfTest({ driver, snapshot, gate, signal }: SelfTestOp
 }
 
 async function tryToBreakOut(session: CellSession, code: string, signal?: AbortSignal): Promise<SelfTestCheck[]> {
-  const outcome = await session.run({ code, ...(signal && { signal }) });
+  const outcome = await session.run({ code, signal });
   if (outcome.status !== "ok" || outcome.resultJson === null) {
     return [{ name: "python", ok: false, detail: `the self-test ended as ${outcome.status}: ${outcome.error?.message ?? "no result"}` }];
   }
@@ -75,8 +75,8 @@ export function parseSelfTestResult(resultJson: string): SelfTestCheck[] {
 
 async function tryToExceedMemory(session: CellSession, signal?: AbortSignal): Promise<SelfTestCheck> {
   const source = readSelfTestSource();
-  const { status } = await session.run({ code: `${source}\ntake_memory()\n`, ...(signal && { signal }) });
-  const next = await session.run({ code: source, ...(signal && { signal }) });
+  const { status } = await session.run({ code: `${source}\ntake_memory()\n`, signal });
+  const next = await session.run({ code: source, signal });
   const ok = status === "out_of_memory" && next.status === "ok";
   const attempt = `allocating 1 GB under a limit of ${MEMORY_BYTES / 1024 / 1024} MB ended as ${status}`;
   return { name: "memory", ok, detail: ok ? `${attempt}, and the next cell ran` : `${attempt}, the next cell as ${next.status}` };

@@ -48,7 +48,7 @@ export class SandboxPool implements AsyncDisposable {
   }
 
   /** Takes a warm sandbox, or opens a new one when none is ready or `limits` differ from the pool's. Waits for a place in the gate. */
-  async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal | undefined }): Promise<TakenLease> {
+  async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<TakenLease> {
     signal?.throwIfAborted();
     const { gate } = this.#options;
     const isPooled = haveSameSandboxLimits(limits, this.#options.limits);
@@ -77,7 +77,7 @@ export class SandboxPool implements AsyncDisposable {
   async #open(limits: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
     const { driver, snapshot } = this.#options;
     try {
-      const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", ...(signal && { signal }) });
+      const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", signal });
       void lease.died.then(release);
       return lease;
     } catch (error) {

@@ -15,8 +15,6 @@ import { preflightBubblewrap } from "./preflight-bubblewrap.ts";
 
 export interface BubblewrapOptions {
   readonly runDirectory: Pick<RunDirectory, "path" | "cgroups" | "recordProcess">;
-  /** Default: `bwrap` on PATH. */
-  readonly bwrapPath?: string;
 }
 
 /** Namespaces, seccomp, rlimits and a cgroup around forks of a Python process that has already imported the stack. */
@@ -31,7 +29,6 @@ class BubblewrapDriver implements SandboxDriver {
   readonly name = "bubblewrap";
   readonly rollback = "fork";
   readonly #runDirectory: BubblewrapOptions["runDirectory"];
-  readonly #bwrapPath: string;
   readonly #user = process.getuid?.() === 0 ? zygoteUser : null;
   readonly #cgroupDirectories: readonly string[];
   /** An empty cgroup that keeps the host's cgroup directories: bwrap binds them, so they must not be removed and created again. */
@@ -40,14 +37,13 @@ class BubblewrapDriver implements SandboxDriver {
   readonly #closing = new AbortController();
   #watcher: MemoryWatcher | null = null;
 
-  constructor({ runDirectory, bwrapPath = "bwrap" }: BubblewrapOptions) {
+  constructor({ runDirectory }: BubblewrapOptions) {
     this.#runDirectory = runDirectory;
-    this.#bwrapPath = bwrapPath;
     this.#cgroupDirectories = toHostCgroupDirectories(runDirectory.cgroups);
   }
 
   preflight(): Promise<Preflight> {
-    return preflightBubblewrap({ bwrapPath: this.#bwrapPath, user: this.#user, cgroups: this.#runDirectory.cgroups });
+    return preflightBubblewrap({ user: this.#user, cgroups: this.#runDirectory.cgroups });
   }
 
   async prepare({ snapshot, signal }: { snapshot: Snapshot; signal?: AbortSignal }): Promise<void> {
@@ -84,7 +80,6 @@ class BubblewrapDriver implements SandboxDriver {
   async #startZygote(snapshot: Snapshot): Promise<Zygote> {
     for (const directory of this.#cgroupDirectories) await mkdir(join(directory, this.#placeholder), { recursive: true, mode: 0o755 });
     const zygote = await openZygote({
-      bwrapPath: this.#bwrapPath,
       snapshot,
       directory: join(this.#runDirectory.path, `z${randomBytes(4).toString("hex")}`),
       cgroupDirectories: this.#cgroupDirectories,

@@ -96,7 +96,8 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
   const died = fork.exited.then(async (exit): Promise<Death> => {
     const { memoryKills } = await usage().catch(() => lastUsage);
     removed = meter.remove().catch(() => {}); // anything left is removed with the run directory
-    if (closing || exit.closed) return { cause: "closed", detail: "The host closed the sandbox.", ...toExitFields(exit) };
+    const { exitCode, signal } = exit;
+    if (closing || exit.closed) return { cause: "closed", detail: "The host closed the sandbox.", exitCode, signal };
     channel.close();
     return toDeath(exit, memoryKills > killsBefore);
   });
@@ -126,15 +127,11 @@ function createLease({ id, fork, channel, meter }: { id: string; fork: Fork; cha
 }
 
 function toDeath(exit: Exit, ranOutOfMemory: boolean): Death {
-  const exitFields = toExitFields(exit);
-  if (exit.zygote !== undefined) return { cause: "killed", detail: `The sandbox ended because ${describeExit(exit)}.`, ...exitFields };
-  if (ranOutOfMemory) return { cause: "out_of_memory", detail: `The sandbox ran out of memory (${describeExit(exit)}).`, ...exitFields };
-  if (exit.signal !== undefined) return { cause: "killed", detail: `The sandbox was killed (${describeExit(exit)}).`, ...exitFields };
-  return { cause: "exited", detail: `The worker exited (${describeExit(exit)}).`, ...exitFields };
-}
-
-function toExitFields({ exitCode, signal }: Exit): Pick<Death, "exitCode" | "signal"> {
-  return { ...(exitCode === undefined ? {} : { exitCode }), ...(signal === undefined ? {} : { signal }) };
+  const { exitCode, signal } = exit;
+  if (exit.zygote !== undefined) return { cause: "killed", detail: `The sandbox ended because ${describeExit(exit)}.`, exitCode, signal };
+  if (ranOutOfMemory) return { cause: "out_of_memory", detail: `The sandbox ran out of memory (${describeExit(exit)}).`, exitCode, signal };
+  if (signal !== undefined) return { cause: "killed", detail: `The sandbox was killed (${describeExit(exit)}).`, exitCode, signal };
+  return { cause: "exited", detail: `The worker exited (${describeExit(exit)}).`, exitCode, signal };
 }
 
 function notOpened(detail: string): NoSandboxError {

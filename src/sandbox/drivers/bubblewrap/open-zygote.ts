@@ -52,12 +52,11 @@ export interface Exit {
   readonly signal?: string;
   /** How the zygote ended, if that ended the sandbox. */
   readonly zygote?: string;
-  /** Set when the driver was closed while the sandbox was open. */
-  readonly closed?: true;
+  /** Whether the driver was closed while the sandbox was open. */
+  readonly closed?: boolean;
 }
 
 export interface ZygoteOptions {
-  readonly bwrapPath: string;
   readonly snapshot: Snapshot;
   /** A directory for this zygote only. It is created, and removed at the end. */
   readonly directory: string;
@@ -73,12 +72,12 @@ const START_TIMEOUT_MS = 120_000; // it may have to read 200 MB from a cold disk
  * Starts the zygote and waits until it has imported the stack. Call it only on the main thread: with `--die-with-parent`, the zygote dies when the
  * thread that started it ends.
  */
-export async function openZygote({ bwrapPath, snapshot, directory, cgroupDirectories, user, signal }: ZygoteOptions): Promise<Zygote> {
+export async function openZygote({ snapshot, directory, cgroupDirectories, user, signal }: ZygoteOptions): Promise<Zygote> {
   signal.throwIfAborted();
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const sockets = await openLeaseSocket({ directory, owner: user?.uid });
   const args = toBwrapArguments({ rootfs: snapshot.rootfs, socketDirectory: directory, cgroupDirectories, isRoot: user !== null });
-  const child = spawn(bwrapPath, args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
+  const child = spawn("bwrap", args, { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
   const stderr = keepTail(child.stderr);
   const ended = new Promise<string>((resolve) => {
     child.once("error", (error) => resolve(`bwrap could not be started: ${error.message}`));
@@ -170,7 +169,7 @@ class RunningZygote implements Zygote {
     this.#isAlive = false;
     this.#closing ??= close(); // a zygote that only closed its channel is useless too
     const zygote = await ended;
-    for (const lease of this.#forks.keys()) this.#finish(lease, { zygote, ...(this.#wasDisposed ? { closed: true } : {}) });
+    for (const lease of this.#forks.keys()) this.#finish(lease, { zygote, closed: this.#wasDisposed });
   }
 
   #handleFrame({ header }: Frame): void {

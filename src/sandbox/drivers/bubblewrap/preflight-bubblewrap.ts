@@ -8,33 +8,31 @@ const run = promisify(execFile);
 const PROBE_TIMEOUT_MS = 10_000;
 
 export interface BubblewrapPreflightOptions {
-  readonly bwrapPath: string;
   /** The user that forks sandboxes when this process is root. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
   readonly cgroups: Cgroups;
 }
 
 /** Checks that bwrap is installed and that the user who forks sandboxes may create user namespaces. Runs `/bin/true` in bwrap, but starts no sandbox. */
-export async function preflightBubblewrap({ bwrapPath, user, cgroups }: BubblewrapPreflightOptions): Promise<Preflight> {
+export async function preflightBubblewrap({ user, cgroups }: BubblewrapPreflightOptions): Promise<Preflight> {
   if (process.platform !== "linux")
     return unusable(`bubblewrap needs Linux, this is ${process.platform}.`, "Run on Linux, or in a Linux virtual machine.");
   if (process.arch !== "x64" && process.arch !== "arm64")
     return unusable(`No seccomp list exists for the architecture ${process.arch}.`, "Run on x86_64 or aarch64.");
-  const version = await readVersion(bwrapPath);
-  if (version === null)
-    return unusable(`The program ${bwrapPath} was not found or does not run.`, "Install it: apt-get install bubblewrap");
+  const version = await readVersion();
+  if (version === null) return unusable("The program bwrap was not found or does not run.", "Install it: apt-get install bubblewrap");
   for (const { setting, forbids, reason, fix } of userNamespaceSettings)
     if ((await readSetting(setting)) === forbids) return unusable(reason, fix);
-  return await probe({ bwrapPath, user, cgroups, version });
+  return await probe({ user, cgroups, version });
 }
 
 function unusable(reason: string, fix: string): Preflight {
   return { usable: false, reason, fix };
 }
 
-async function readVersion(bwrapPath: string): Promise<string | null> {
+async function readVersion(): Promise<string | null> {
   try {
-    const { stdout } = await run(bwrapPath, ["--version"], { timeout: PROBE_TIMEOUT_MS, env: {} });
+    const { stdout } = await run("bwrap", ["--version"], { timeout: PROBE_TIMEOUT_MS, env: {} });
     return stdout.trim();
   } catch {
     return null;
@@ -72,10 +70,10 @@ async function readSetting(name: string): Promise<string | null> {
 }
 
 /** Containers can forbid namespaces in several ways, so try it: create a user namespace with its own /proc and tmpfs. */
-async function probe({ bwrapPath, user, cgroups, version }: BubblewrapPreflightOptions & { version: string }): Promise<Preflight> {
+async function probe({ user, cgroups, version }: BubblewrapPreflightOptions & { version: string }): Promise<Preflight> {
   const args = ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/tmp", "--", "/bin/true"];
   try {
-    await run(bwrapPath, args, { timeout: PROBE_TIMEOUT_MS, env: {}, cwd: "/", ...user });
+    await run("bwrap", args, { timeout: PROBE_TIMEOUT_MS, env: {}, cwd: "/", ...user });
   } catch (error) {
     const reason = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
     return unusable(

@@ -57,19 +57,16 @@ class GvisorDriver implements SandboxDriver {
 
   constructor(options: GvisorDriverOptions) {
     this.#options = options;
-    this.name = options.rootless === true ? "gvisor-rootless" : "gvisor";
-    this.#images = join(options.cacheDirectory, "images");
-    this.#flags = toRunscFlags({ rootless: options.rootless === true });
+    const { cacheDirectory, rootless = false } = options;
+    this.name = rootless ? "gvisor-rootless" : "gvisor";
+    this.#images = join(cacheDirectory, "images");
+    this.#flags = toRunscFlags({ rootless });
   }
 
   preflight(): Promise<Preflight> {
     const { rootless = false, runDirectory } = this.#options;
-    return preflightGvisor({
-      locateRunsc: () => this.#locateRunsc(),
-      rootless,
-      cgroups: runDirectory.cgroups,
-      coldReason: this.#coldReason,
-    });
+    const locateRunsc = (): Promise<Runsc | null> => this.#locateRunsc();
+    return preflightGvisor({ locateRunsc, rootless, cgroups: runDirectory.cgroups, coldReason: this.#coldReason });
   }
 
   async prepare({ snapshot, signal }: { snapshot: Snapshot; signal?: AbortSignal }): Promise<void> {

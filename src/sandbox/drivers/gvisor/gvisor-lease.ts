@@ -244,5 +244,5 @@ function toDeath({ exitCode, signal, stderr }: { exitCode: number | null; signal
     const name = signalName(exitCode - 128) ?? `signal ${exitCode - 128}`;
     return { cause: "killed", exitCode, signal: name, detail: `The worker or its sandbox was killed by ${name}.${output}` };
   }
-  return { cause: "exited", ...(exitCode === null ? {} : { exitCode }), detail: `The worker ended with exit status ${exitCode}.${output}` };
+  return { cause: "exited", exitCode: exitCode ?? undefined, detail: `The worker ended with exit status ${exitCode}.${output}` };
 }
