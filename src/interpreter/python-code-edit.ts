@@ -3,7 +3,7 @@ import type { QueuePlace } from "../cells/open-cell-session.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { parseArguments } from "../errors/parse-arguments.ts";
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
-import { interpreterParameters } from "../prompts/interpreter-tools.ts";
+import { interpreterHints, interpreterParameters } from "../prompts/interpreter-tools.ts";
 import { clipText } from "../text/clip-text.ts";
 import { postProcessingContractSchema, type PostProcessingContract } from "./call-contract/code-interpreter-call.ts";
 import { runInTurn, runValidCall, toFailureToolError, validateCall, type CallOptions } from "./code-interpreter.ts";
@@ -53,7 +53,7 @@ export async function runPythonCodeEdit(turn: InterpreterTurn, input: unknown, o
       const hasRun = turn.last?.call === verdict.call;
       if (isUndone && !hasRun && signal?.aborted) turn.last = { call, isCommitted: false, isUndone };
       if (!isUndone || hasRun || signal?.aborted) throw error;
-      return refuse(toFailureToolError(error, TOOL, [undoneHint]));
+      return refuse(toFailureToolError(error, TOOL, [interpreterHints.undone]));
     }
   });
 }
@@ -66,18 +66,14 @@ async function undoLastCell(turn: InterpreterTurn, place: QueuePlace, signal?: A
   return true;
 }
 
-const undoneHint =
-  "The last cell was undone, but its replacement was not run: variables are as they were before it. Send the same edit again to run the whole cell.";
-
 /** Rewrites the contract's error for an edit. If only the contract was wrong, the example has the same edits with a corrected contract. */
 function toEditError(toolError: ToolError, { edits }: PythonCodeEditCall): ToolError {
   const isCodeValid = toolError.details.every(({ path }) => path !== "code");
   const [corrected] = toolError.examples as { postProcessingContract: PostProcessingContract }[];
-  const hint = "Line and column numbers refer to the edited code. The code of the last cell has not changed.";
   return {
     ...toolError,
     tool: TOOL,
-    hints: isCodeValid ? toolError.hints : [...toolError.hints, hint],
+    hints: isCodeValid ? toolError.hints : [...toolError.hints, interpreterHints.editedLines],
     examples: [isCodeValid && corrected !== undefined ? { edits, postProcessingContract: corrected.postProcessingContract } : example],
   };
 }
@@ -87,7 +83,7 @@ function nothingToEdit(): ToolError {
     code: "NO_CELL_TO_EDIT",
     tool: TOOL,
     summary: "No cell has been run in this turn, so there is nothing to edit.",
-    hints: ["Call code_interpreter first."],
+    hints: [interpreterHints.nothingToEdit],
   });
 }
 
@@ -106,7 +102,7 @@ function unmatchedEdit({ index, problem, count, nearest }: UnmatchedEdit): ToolE
         received_type: "string",
       },
     ],
-    hints: [isMissing ? "Copy the text exactly, with its spaces." : "Include more of the surrounding lines, so that the text is unique."],
+    hints: [isMissing ? interpreterHints.copyExactly : interpreterHints.makeUnique],
   });
 }
 

@@ -7,11 +7,12 @@ import { SluiceError } from "../errors/sluice-error.ts";
 import { createToolError, receivedType, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { readPath, rowsAt } from "../evidence/rows-at.ts";
-import { interpreterParameters } from "../prompts/interpreter-tools.ts";
+import { interpreterHints, interpreterParameters } from "../prompts/interpreter-tools.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
 import { clipText } from "../text/clip-text.ts";
+import { toFailureToolError } from "./code-interpreter.ts";
 
 const TOOL = "render_chart";
 /** An error lists this many names and counts the rest. */
@@ -79,7 +80,7 @@ export async function renderChart(options: RenderChartOptions): Promise<ChartAns
       artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
     };
   } catch (error) {
-    return { ok: false, toolError: notStored(error) };
+    return { ok: false, toolError: toFailureToolError(error, TOOL) };
   }
 }
 
@@ -162,13 +163,6 @@ const example = {
   title: "Price by day",
 };
 
-function notStored(error: unknown): ToolError {
-  const isStorage = error instanceof SluiceError && error.code === "STORAGE_UNAVAILABLE";
-  const summary = error instanceof Error ? error.message : String(error);
-  const hints = error instanceof SluiceError && error.hint ? [error.hint] : [];
-  return createToolError({ code: isStorage ? "STORAGE_UNAVAILABLE" : "INTERNAL_ERROR", tool: TOOL, summary, hints });
-}
-
 function unknownAlias(alias: string, known: readonly string[]): ChartRefusal {
   const near = nearestName(alias, known);
   const meant = near === null ? "" : ` Did you mean ${near}?`;
@@ -184,6 +178,6 @@ function refuseToDraw(alias: string, why: string, columns: readonly string[], de
   const names = columns.slice(0, MAX_LISTED_COLUMNS).map((name) => clipText(name, 80));
   const available = columns.length === 0 ? "" : ` Available columns: ${names.join(", ")}${more}.`;
   const summary = `${alias} cannot be drawn directly: ${why}.${available}`;
-  const hints = ["Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python."];
+  const hints = [interpreterHints.reshape];
   return { ok: false, toolError: createToolError({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }

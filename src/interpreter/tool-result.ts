@@ -1,12 +1,18 @@
-import type { ToolError } from "../errors/tool-error.ts";
+import { lookUpError, type ToolErrorCode } from "../errors/error-table.ts";
+import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
-import { describeWhatSurvives, omittedOutputMark, toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
+import {
+  describeSparseFigure,
+  describeWhatSurvives,
+  interpreterHints,
+  omittedOutputMark,
+  toDiagnosticNotes,
+} from "../prompts/interpreter-tools.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Figure, FigureSeries } from "../protocol/figure.ts";
-import type { CellOutcome } from "../protocol/outcome.ts";
+import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
-import { describeCellError, toCellError } from "./to-cell-error.ts";
 
 /** What one call of an interpreter tool returned. */
 export interface ToolResult {
@@ -50,7 +56,7 @@ export function toToolResult(
 ): ToolResult {
   const result = {
     outcome: outcome ?? null,
-    error: error ?? (outcome === undefined ? null : toCellError(outcome, { tool })),
+    error: error ?? (outcome === undefined ? null : toCellError(outcome, tool)),
     artifacts,
     resultAlias,
     repair: outcome === undefined ? null : toRepair(outcome),
@@ -58,24 +64,78 @@ export function toToolResult(
   return { ...result, text: toModelText(result, evidence, keepsSandbox) };
 }
 
+type FailedStatus = Exclude<CellStatus, "ok">;
+
+const codes: Readonly<Record<FailedStatus, ToolErrorCode>> = {
+  python_error: "PYTHON_ERROR",
+  timeout: "PYTHON_TIMEOUT",
+  out_of_memory: "PYTHON_OUT_OF_MEMORY",
+  output_limit: "PYTHON_OUTPUT_LIMIT",
+  crashed: "PYTHON_CRASHED",
+  contract_violation: "CONTRACT_VIOLATION",
+  sandbox_lost: "SANDBOX_LOST",
+};
+
+/** Turns a failed cell into the error that a model reads; returns null if the cell succeeded. */
+export function toCellError({ status, error }: CellOutcome, tool: string): ToolError | null {
+  if (status === "ok") return null;
+  return createToolError({
+    code: codes[status],
+    tool,
+    summary: summarize(status, error),
+    details: error === undefined ? [] : [toDetail(error)],
+    hints: error?.type === "ArtifactRefused" ? [interpreterHints.rejectedArtifact, interpreterHints.edit] : hintsFor(codes[status]),
+  });
+}
+
+/** Returns "Type: message" without repeating the type. */
+function describeCellError({ type, message }: CellError): string {
+  if (message.startsWith(`${type}: `)) return message;
+  return message === "" ? type : `${type}: ${message}`;
+}
+
+function hintsFor(code: ToolErrorCode): string[] {
+  const { hint, retryable } = lookUpError(code);
+  return [...(hint === undefined ? [] : [hint]), ...(retryable ? [] : [interpreterHints.edit])];
+}
+
+function summarize(status: FailedStatus, error: CellError | undefined): string {
+  if (error === undefined) return `The cell ended as ${status}.`;
+  const line = toPosition(error.line);
+  const where = line === undefined ? "" : ` (line ${line})`;
+  return status === "python_error" || status === "contract_violation" ? `${describeCellError(error)}${where}` : error.message || error.type;
+}
+
+function toDetail(error: CellError): ToolErrorDetail {
+  const { line, column, traceback, limit } = error;
+  const measured = limit === undefined ? "" : ` [${limit.name}: ${limit.seen} seen, ${limit.allowed} allowed]`;
+  return {
+    path: "code",
+    issue: `${describeCellError(error)}${measured}`,
+    received_type: "string",
+    line: toPosition(line),
+    column: toPosition(column),
+    traceback,
+  };
+}
+
+/** Returns undefined for anything that is not a position: the number comes from the sandbox. */
+function toPosition(position: number | undefined): number | undefined {
+  return position !== undefined && Number.isSafeInteger(position) && position >= 0 ? position : undefined;
+}
+
 const MAX_REASON_CHARACTERS = 500;
 
 /** Returns why the code should be edited before the turn goes on, or null if an edit is not needed or would not help. */
 export function toRepair({ status, diagnostics, error }: CellOutcome): Repair | null {
-  if (status === "ok") return toCoverageRepair(diagnostics["lowCoverage"]);
   if (status === "sandbox_lost") return null; // not the code's fault
+  if (status === "ok") {
+    const sparse = diagnostics["lowCoverage"];
+    const isSparse = Array.isArray(sparse) && sparse.length > 0;
+    return isSparse ? { tool: "python_code_edit", because: describeSparseFigure(sparse as Record<string, unknown>[]) } : null;
+  }
   const because = error === undefined ? `The cell ended as ${status}.` : clipText(describeCellError(error), MAX_REASON_CHARACTERS);
   return { tool: "python_code_edit", because };
-}
-
-function toCoverageRepair(lowCoverage: unknown): Repair | null {
-  if (!Array.isArray(lowCoverage) || lowCoverage.length === 0) return null;
-  const lines = (lowCoverage as Partial<Record<string, unknown>>[]).slice(0, 3).map((line) => {
-    const { label, observed, expected } = line;
-    return `${JSON.stringify(typeof label === "string" ? clipText(label, 100) : label)} has ${String(observed)} of ${String(expected)} expected points`;
-  });
-  const more = lowCoverage.length > 3 ? `, and ${lowCoverage.length - 3} more lines` : "";
-  return { tool: "python_code_edit", because: `The figure is sparse: ${lines.join("; ")}${more}.` };
 }
 
 const budget = { resultBytes: 4096, stdoutCharacters: 4096, stderrCharacters: 1024, artifactBytes: 8192 } as const;

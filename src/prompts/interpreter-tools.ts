@@ -3,6 +3,8 @@ import { clipText } from "../text/clip-text.ts";
 
 /** `code_interpreter`, `python_code_edit` and `render_chart`: descriptions, parameters, and the sentences in their results. */
 
+type Details = Readonly<Record<string, unknown>>;
+
 /** The rules for using these tools are in librarian-prompt.ts. */
 export const interpreterDescriptions = {
   code_interpreter:
@@ -41,6 +43,49 @@ export const interpreterParameters = {
   },
 } as const;
 
+/** Hints in the errors of these tools. Hints that belong to an error code are in the error table. */
+export const interpreterHints = {
+  derivesOnly: "Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.",
+  noOutputs: "There are no tool outputs yet. Call a tool that fetches the data first, then use the alias of its output.",
+  identifier: "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.",
+  otherName: "Choose another local name, or leave inputs out and use the alias itself.",
+  dataByAlias: "Data is bound by alias; do not write it into the code.",
+  checkAgain: "Try again; if it happens again, make the code shorter.",
+  lessNesting: "Use a loop, or name intermediate values.",
+  edit: "Fix it with python_code_edit: variables are as they were before this cell.",
+  rejectedArtifact: "Fix the artifact that the summary names. Nothing of this cell was published.",
+  nothingToEdit: "Call code_interpreter first.",
+  copyExactly: "Copy the text exactly, with its spaces.",
+  makeUnique: "Include more of the surrounding lines, so that the text is unique.",
+  editedLines: "Line and column numbers refer to the edited code. The code of the last cell has not changed.",
+  undone:
+    "The last cell was undone, but its replacement was not run: variables are as they were before it. Send the same edit again to run the whole cell.",
+  reshape: "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.",
+} as const;
+
+/** Hints for the syntax errors that models make most often. `line` is the line of the code. */
+export function adviseOnSyntax(message: string, line: string): string[] {
+  if (message.startsWith("`return`")) return ["A cell is a script: call set_result(value) instead of return."];
+  if (/^`(?:await|yield)`/.test(message))
+    return ["A cell is a plain script; tools cannot be called from it, and nothing needs to be awaited."];
+  if (/^\s*[%!]/.test(line))
+    return [
+      "IPython magics and shell commands are not Python. Leave them out: nothing can be installed, and figures are saved with save_figure(alt).",
+    ];
+  if (/^\s*print\s+[^(=\s]/.test(line)) return ["print is a function: print(value)."];
+  return /^\s*```/.test(line) ? ["Send the code alone, without Markdown fences."] : [];
+}
+
+/** Why a figure should be edited: some of its lines have few of the expected points. Also shown to the user, as a gap. */
+export function describeSparseFigure(lines: readonly Details[]): string {
+  const listed = lines.slice(0, 3).map(({ label, observed, expected }) => {
+    const name = JSON.stringify(typeof label === "string" ? clipText(label, 100) : label);
+    return `${name} has ${String(observed)} of ${String(expected)} expected points`;
+  });
+  const more = lines.length > 3 ? `, and ${lines.length - 3} more lines` : "";
+  return `The figure is sparse: ${listed.join("; ")}${more}.`;
+}
+
 /** `survives`: what later cells find. `keepsSandbox`: whether the next cell runs in the same sandbox. */
 export function describeWhatSurvives(status: CellStatus, keepsSandbox: boolean): string {
   if (!keepsSandbox) return "The sandbox was closed. Only the result and artifacts of this cell were kept.";
@@ -53,8 +98,6 @@ export function describeWhatSurvives(status: CellStatus, keepsSandbox: boolean):
 export function omittedOutputMark(stream: "stdout" | "stderr", characters: number): string {
   return `\n… [${characters} characters of ${stream} are not shown here] …\n`;
 }
-
-type Details = Readonly<Record<string, unknown>>;
 
 /** Diagnostics come from a sandbox and can have any size. */
 const MAX_NOTES = 20;

@@ -1,6 +1,7 @@
 import { appendToPath, quote } from "../../errors/argument-path.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import type { Problem } from "../../errors/schema-problems.ts";
+import { adviseOnSyntax, interpreterHints } from "../../prompts/interpreter-tools.ts";
 import { isPythonIdentifier, whyReserved } from "../../protocol/python-names.ts";
 import type { PythonParser, PythonSyntaxError } from "./python-parser.ts";
 
@@ -41,8 +42,6 @@ function asArray(value: unknown): readonly unknown[] | null {
 /** Hints list this many aliases and count the rest. */
 const MAX_LISTED = 20;
 
-const derivesOnly = "Python derives from tool outputs and cannot fetch data: name the aliases that the code reads.";
-
 /** Checks that the contract names at least one alias, and that every alias in the call exists. */
 export function aliasProblems({ inputAliases, inputs }: ReadableCall, known: ReadonlySet<string>): Problem[] {
   const problems: Problem[] = [];
@@ -53,7 +52,7 @@ export function aliasProblems({ inputAliases, inputs }: ReadableCall, known: Rea
       path,
       issue: "The contract names no alias; at least one is needed.",
       receivedType: "array",
-      hints: [derivesOnly, knownAliases(known)],
+      hints: [interpreterHints.derivesOnly, knownAliases(known)],
     });
   }
   for (const [index, alias] of (inputAliases ?? []).entries()) problems.push(...unknownAlias(alias, appendToPath(path, index), known));
@@ -70,7 +69,7 @@ function unknownAlias(alias: unknown, path: string, known: ReadonlySet<string>):
 }
 
 function knownAliases(known: ReadonlySet<string>): string {
-  if (known.size === 0) return "There are no tool outputs yet. Call a tool that fetches the data first, then use the alias of its output.";
+  if (known.size === 0) return interpreterHints.noOutputs;
   const listed = [...known].slice(-MAX_LISTED);
   const more = known.size > MAX_LISTED ? ` and ${known.size - MAX_LISTED} older ones` : "";
   return `Known aliases: ${listed.join(", ")}${more}.`;
@@ -82,19 +81,15 @@ export function localNameProblems({ inputs }: ReadableCall, known: ReadonlySet<s
     const shared = { path: appendToPath("inputs", name), receivedType: "string" } as const;
     if (!isPythonIdentifier(name)) {
       const issue = `The local name ${quote(name)} is not a Python identifier.`;
-      return [{ code: "LOCAL_NAME_INVALID", issue, hints: [identifierHint], ...shared }];
+      return [{ code: "LOCAL_NAME_INVALID", issue, hints: [interpreterHints.identifier], ...shared }];
     }
     const why = whyReserved(name, helpers) ?? (known.has(name) && alias !== name ? "the alias of another tool output" : null);
     if (why === null) return [];
-    return [{ code: "LOCAL_NAME_RESERVED", issue: `The local name ${quote(name)} is ${why}.`, hints: [otherNameHint], ...shared }];
+    return [
+      { code: "LOCAL_NAME_RESERVED", issue: `The local name ${quote(name)} is ${why}.`, hints: [interpreterHints.otherName], ...shared },
+    ];
   });
 }
-
-const identifierHint = "Local names are Python identifiers: letters, digits and underscores, not starting with a digit.";
-const otherNameHint = "Choose another local name, or leave inputs out and use the alias itself.";
-
-const checkAgainHint = "Try again; if it happens again, make the code shorter.";
-const lessNestingHint = "Use a loop, or name intermediate values.";
 
 /** Checks code without running it: size, characters and syntax. */
 export async function codeProblems(
@@ -103,8 +98,8 @@ export async function codeProblems(
 ): Promise<Problem[]> {
   const bytes = Buffer.byteLength(code);
   if (bytes > maxCodeBytes) {
-    const hints = ["Data is bound by alias; do not write it into the code."];
-    return [codeProblem("CODE_TOO_LONG", `The code has ${bytes} bytes, ${maxCodeBytes} are allowed.`, hints)];
+    const issue = `The code has ${bytes} bytes, ${maxCodeBytes} are allowed.`;
+    return [codeProblem("CODE_TOO_LONG", issue, [interpreterHints.dataByAlias])];
   }
   if (code.trim() === "") return [codeProblem("CODE_EMPTY", "There is no code.")];
   const invalid = invalidCharacter(code);
@@ -112,9 +107,9 @@ export async function codeProblems(
   const parsed = await parser.parse(code);
   switch (parsed.status) {
     case "timeout":
-      return [codeProblem("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [checkAgainHint])];
+      return [codeProblem("PYTHON_CHECK_TIMEOUT", "The code could not be checked in time.", [interpreterHints.checkAgain])];
     case "crashed":
-      return [codeProblem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", [lessNestingHint])];
+      return [codeProblem("PYTHON_UNPARSABLE", "The code is nested too deeply to be parsed.", [interpreterHints.lessNesting])];
     case "parsed":
       return syntaxProblems(parsed.errors, parsed.errorCount, code);
   }
@@ -138,26 +133,12 @@ function syntaxProblems(errors: readonly PythonSyntaxError[], count: number, cod
   const more = count > errors.length ? [`There are ${count - errors.length} more lines with errors.`] : [];
   return errors.map(({ line, column, message }) => ({
     ...codeProblem("PYTHON_SYNTAX_ERROR", `Line ${line}, column ${column}: ${sentence(message)}`, [
-      ...syntaxHints(message, lines[line - 1] ?? ""),
+      ...adviseOnSyntax(message, lines[line - 1] ?? ""),
       ...more,
     ]),
     line,
     column,
   }));
-}
-
-/** Hints for the mistakes that models make most often. */
-function syntaxHints(message: string, line: string): string[] {
-  if (message.startsWith("`return`")) return ["A cell is a script: call set_result(value) instead of return."];
-  if (/^`(?:await|yield)`/.test(message))
-    return ["A cell is a plain script; tools cannot be called from it, and nothing needs to be awaited."];
-  if (/^\s*[%!]/.test(line))
-    return [
-      "IPython magics and shell commands are not Python. Leave them out: nothing can be installed, and figures are saved with save_figure(alt).",
-    ];
-  if (/^\s*print\s+[^(=\s]/.test(line)) return ["print is a function: print(value)."];
-  if (/^\s*```/.test(line)) return ["Send the code alone, without Markdown fences."];
-  return [];
 }
 
 function sentence(message: string): string {
