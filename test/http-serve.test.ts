@@ -138,7 +138,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     expect(await again.end("SIGINT")).toBe(0);
   });
 
-  test("ends a turn that was running when the server was killed at the next start", async () => {
+  test("at the next start, ends a turn that was running when the server was killed", async () => {
     configure();
     const server = await serve();
     const turnId = await beginEndless(server);

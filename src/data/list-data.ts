@@ -43,7 +43,7 @@ export async function listData(input: unknown, { evidence, schemas, leftOut, isC
   try {
     const toDescribe = isFull ? items : items.filter(({ file }) => file !== undefined);
     const descriptions = await describeItems(toDescribe, schemas, { signal, isFull });
-    const entries = items.map((item) => toEntry({ item, description: descriptions.get(item), isChanged, isFull }));
+    const entries = items.map((item) => toEntry(item, descriptions.get(item), { isChanged, isFull }));
     return { ok: true, json: fitToLimit(entries, isFull ? [] : leftOut) };
   } catch (error) {
     return refuseFailure(TOOL, error, signal);
@@ -92,12 +92,11 @@ function toProblem(error: unknown): Description {
   return { problem: error instanceof Error ? error.message : String(error) };
 }
 
-function toEntry({
-  item,
-  description,
-  isChanged,
-  isFull,
-}: Pick<ListDataOptions, "isChanged"> & { item: EvidenceItem; description: Description | undefined; isFull: boolean }): Entry {
+function toEntry(
+  item: EvidenceItem,
+  description: Description | undefined,
+  { isChanged, isFull }: Pick<ListDataOptions, "isChanged"> & { isFull: boolean },
+): Entry {
   const { alias, file, source, tool, format, bytes, partOf } = item;
   const head = { alias, source: file?.kind ?? source, name: tool, format, bytes, partOf };
   if (description === undefined) {

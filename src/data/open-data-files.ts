@@ -141,7 +141,8 @@ const separator = Buffer.from("/");
 async function walkFolder({ root, shown, bounds }: { root: Buffer; shown: string; bounds: WalkBounds }): Promise<FoundFiles> {
   const files: FoundFile[] = [];
   const leftOut: LeftOut[] = [];
-  const otherExtensions = new Map<string, number>();
+  const otherExtensions = new Set<string>();
+  let others = 0;
   let hidden = 0;
   let examined = 0;
   let overLimit = 0;
@@ -172,13 +173,13 @@ async function walkFolder({ root, shown, bounds }: { root: Buffer; shown: string
   }
 
   function countOther(name: string): void {
-    const extension = toPrintable(path.extname(name).toLowerCase().slice(0, 12)) || "no extension";
-    otherExtensions.set(extension, (otherExtensions.get(extension) ?? 0) + 1);
+    others += 1;
+    otherExtensions.add(toPrintable(path.extname(name).toLowerCase().slice(0, 12)) || "no extension");
   }
 
   await enter(root, shown, 0);
   const report = (why: string): void => void leftOut.push({ path: toPrintable(shown), why });
-  if (otherExtensions.size > 0) report(`${sum(otherExtensions)} file(s) that are not data: ${listExtensions(otherExtensions)}`);
+  if (others > 0) report(`${others} file(s) that are not data: ${listExtensions(otherExtensions)}`);
   if (hidden > 0) report(`${hidden} hidden file(s) or folder(s)`);
   if (overLimit > 0) report(`${overLimit} file(s) over the limit of ${bounds.maxFiles}: give a smaller folder, or single files`);
   if (examined >= bounds.maxEntries) report(`everything after the first ${bounds.maxEntries} entries`);
@@ -215,11 +216,7 @@ function isInside(real: Buffer, root: Buffer): boolean {
   return real.subarray(0, root.length + 1).equals(join(root, Buffer.alloc(0)));
 }
 
-function sum(counts: ReadonlyMap<string, number>): number {
-  return [...counts.values()].reduce((total, count) => total + count, 0);
-}
-
-function listExtensions(counts: ReadonlyMap<string, number>): string {
-  const names = [...counts.keys()].sort();
+function listExtensions(extensions: ReadonlySet<string>): string {
+  const names = [...extensions].sort();
   return `${names.slice(0, 8).join(", ")}${names.length > 8 ? " …" : ""}`;
 }

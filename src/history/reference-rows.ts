@@ -133,10 +133,8 @@ export class ReferenceRows {
   }
 
   #deleteTurnRows(tenant: string, turnId: string): void {
-    this.#run("DELETE FROM events WHERE tenant = ? AND turn_id = ?", tenant, turnId);
-    this.#run("DELETE FROM cell_runs WHERE tenant = ? AND turn_id = ?", tenant, turnId);
-    this.#run("DELETE FROM artifacts WHERE tenant = ? AND turn_id = ?", tenant, turnId);
-    this.#run("DELETE FROM dataset_bodies WHERE tenant = ? AND turn_id = ?", tenant, turnId);
+    for (const table of ["events", "cell_runs", "artifacts", "dataset_bodies"])
+      this.#run(`DELETE FROM ${table} WHERE tenant = ? AND turn_id = ?`, tenant, turnId);
     this.#run("DELETE FROM turns WHERE tenant = ? AND id = ?", tenant, turnId);
   }
 

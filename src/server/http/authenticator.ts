@@ -11,7 +11,7 @@ export interface Principal {
   readonly tenant: string;
   /** May see metrics and probes of all tenants. */
   readonly isOperator: boolean;
-  /** Of the bearer token; null for a browser. */
+  /** Hash of the bearer token; null for a browser. */
   readonly tokenHash: string | null;
   readonly via: "bearer" | "cookie" | "none";
 }

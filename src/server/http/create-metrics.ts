@@ -106,16 +106,7 @@ function toToolLabel({ tool, server }: { tool: string; server?: string | undefin
 
 type Labels = Readonly<Record<string, string>>;
 
-export interface Counter {
-  add(amount?: number, labels?: Labels): void;
-  /** By the values of the labels, joined with commas. */
-  values(): Record<string, number>;
-}
-
-export interface Histogram {
-  observe(value: number): void;
-  read(): HistogramReading;
-}
+export type Histogram = ReturnType<typeof createHistogram>;
 
 export interface HistogramReading {
   readonly count: number;
@@ -133,14 +124,14 @@ export function createRegistry() {
     families.push(() => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...toLines(), ""].join("\n"));
   };
   return {
-    counter(name: string, help: string): Counter {
-      const { toLines, ...counter } = createCounter(name);
-      register(name, help, "counter", toLines);
+    counter(name: string, help: string) {
+      const counter = createCounter(name);
+      register(name, help, "counter", counter.toLines);
       return counter;
     },
     histogram(name: string, help: string, bounds: readonly number[]): Histogram {
-      const { toLines, ...histogram } = createHistogram(name, bounds);
-      register(name, help, "histogram", toLines);
+      const histogram = createHistogram(name, bounds);
+      register(name, help, "histogram", histogram.toLines);
       return histogram;
     },
     /** `read` is called whenever the metrics are read. */
@@ -149,26 +140,24 @@ export function createRegistry() {
   };
 }
 
-interface Lines {
-  toLines(): string[];
-}
-
-function createCounter(name: string): Counter & Lines {
+function createCounter(name: string) {
   const series = new Map<string, { labels: Labels; value: number }>();
   return {
-    add(amount = 1, labels = {}) {
+    add(amount = 1, labels: Labels = {}): void {
       const key = JSON.stringify(labels);
       const found = series.get(key);
       if (found === undefined) series.set(key, { labels, value: amount });
       else found.value += amount;
     },
-    values: () => Object.fromEntries([...series.values()].map(({ labels, value }) => [Object.values(labels).join(","), value])),
-    toLines: () =>
+    /** By the values of the labels, joined with commas. */
+    values: (): Record<string, number> =>
+      Object.fromEntries([...series.values()].map(({ labels, value }) => [Object.values(labels).join(","), value])),
+    toLines: (): string[] =>
       series.size === 0 ? [`${name} 0`] : [...series.values()].map(({ labels, value }) => `${name}${toLabelText(labels)} ${value}`),
   };
 }
 
-function createHistogram(name: string, bounds: readonly number[]): Histogram & Lines {
+function createHistogram(name: string, bounds: readonly number[]) {
   const counts = Array.from({ length: bounds.length + 1 }, () => 0);
   let sum = 0;
   const read = (): HistogramReading => {
@@ -177,13 +166,13 @@ function createHistogram(name: string, bounds: readonly number[]): Histogram & L
     return { count, sum, buckets };
   };
   return {
-    observe(value) {
+    observe(value: number): void {
       const index = bounds.findIndex((bound) => value <= bound);
       counts[index === -1 ? bounds.length : index]! += 1;
       sum += value;
     },
     read,
-    toLines() {
+    toLines(): string[] {
       const { count, buckets } = read();
       const lines = buckets.map(({ le, count: below }) => `${name}_bucket{le="${le === Infinity ? "+Inf" : le}"} ${below}`);
       return [...lines, `${name}_sum ${sum}`, `${name}_count ${count}`];

@@ -45,7 +45,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Younger files are left alone: their row or their final name may still be written. */
 const UNFINISHED_MS = HOUR_MS;
 
-/** Prunes now and then every hour. A failure is logged; the next run tries again. */
+/** Prunes at once, and again every hour. A failure is logged; the next run tries again. */
 export function pruneHourly(parts: Pick<ServerParts, "history" | "storesOf" | "configured" | "conversations" | "log">): Disposable {
   const { history, storesOf, configured, conversations, log } = parts;
   const { auth, server, artifacts } = configured.configuration;

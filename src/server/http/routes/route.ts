@@ -26,7 +26,7 @@ export interface Route {
   /** Needs no token. */
   readonly isOpen?: boolean;
   readonly isForOperators?: boolean;
-  /** Set for a request that takes a sandbox or much time: it is refused while the server stops, and beyond `maxPerClient` at once. */
+  /** Set for a request that takes a sandbox or much time. It is refused while the server stops, and when `maxPerClient` of the client are already running. */
   readonly beginsWork?: { readonly maxPerClient?: number };
   readonly query?: z.ZodObject;
   readonly headers?: readonly { readonly name: string; readonly description: string }[];
@@ -49,16 +49,18 @@ export interface RouteResponse {
   readonly contentType?: string;
 }
 
+interface JsonOptions {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** A JSON response that no cache may store. */
-export function json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Response {
+export function json(body: unknown, options: JsonOptions = {}): Response {
   return jsonText(JSON.stringify(body), options);
 }
 
 /** Like `json`, for a body that is JSON text already. */
-export function jsonText(
-  text: string,
-  { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
-): Response {
+export function jsonText(text: string, { status, headers }: JsonOptions = {}): Response {
   return new Response(`${text}\n`, {
     status,
     headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store", ...headers },

@@ -19,8 +19,7 @@ export class LiveTurn {
   readonly turnId: string;
   readonly conversationId: string;
   readonly approvals: ReturnType<typeof createApprovals> = createApprovals();
-  readonly #unattendedMs: number | null;
-  readonly #store: (event: StoredEvent) => void;
+  readonly #options: LiveTurnOptions;
   readonly #events: StoredEvent[] = [];
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
@@ -29,12 +28,11 @@ export class LiveTurn {
   #listeners = 0;
   #unattendedTimer: NodeJS.Timeout | undefined;
 
-  constructor({ tenant, turnId, conversationId, unattendedMs, store }: LiveTurnOptions) {
-    this.tenant = tenant;
-    this.turnId = turnId;
-    this.conversationId = conversationId;
-    this.#unattendedMs = unattendedMs;
-    this.#store = store;
+  constructor(options: LiveTurnOptions) {
+    this.tenant = options.tenant;
+    this.turnId = options.turnId;
+    this.conversationId = options.conversationId;
+    this.#options = options;
     this.#watchAttendance();
   }
 
@@ -87,7 +85,7 @@ export class LiveTurn {
   /** Stores an event and passes it to the listeners. For the code that runs the turn. */
   push(event: TurnEvent): void {
     const stored = { seq: this.#events.length + 1, at: new Date().toISOString(), event };
-    this.#store(stored);
+    this.#options.store(stored);
     this.#events.push(stored);
     this.#wakeListeners();
   }
@@ -107,9 +105,10 @@ export class LiveTurn {
 
   /** Stops the turn after a while without listeners, so that a client that disappeared does not hold a sandbox. */
   #watchAttendance(): void {
+    const { unattendedMs } = this.#options;
     clearTimeout(this.#unattendedTimer);
-    if (this.#unattendedMs === null || this.#listeners > 0 || this.#isOver) return;
-    this.#unattendedTimer = setTimeout(() => this.stop("no client was listening to the turn"), this.#unattendedMs);
+    if (unattendedMs === null || this.#listeners > 0 || this.#isOver) return;
+    this.#unattendedTimer = setTimeout(() => this.stop("no client was listening to the turn"), unattendedMs);
   }
 }
 

@@ -11,12 +11,8 @@ export interface ConnectionAccess {
   /** The transport's connection; null for access by handle. */
   readonly own: McpConnection | null;
   find(id: string): McpConnection | null;
-  enter(call: { readonly tool: string; readonly handle: unknown }): EnterResult;
+  enter(call: { tool: string; handle: unknown }): { ok: true; entered: EnteredConnection } | { ok: false; toolError: ToolError };
 }
-
-export type EnterResult =
-  | { readonly ok: true; readonly entered: EnteredConnection }
-  | { readonly ok: false; readonly toolError: ToolError };
 
 /** A connection while one call uses it. */
 export interface EnteredConnection {
