@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseSelfTestResult } from "./run-self-test.ts";
+import { parseSelfTestResult } from "./choose-driver.ts";
 
 test("each entry of the self-test's result becomes one check", () => {
   expect(parseSelfTestResult('{"dns": {"ok": true, "detail": "refused", "more": 1}}')).toEqual([
