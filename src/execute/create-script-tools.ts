@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ToolErrorCode } from "../errors/error-table.ts";
 import { createToolError, serializeToolError, type ToolError, receivedType } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
+import { executeHints } from "../prompts/execute-hints.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import type { ToolFailure } from "../tools/tool-failure.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
@@ -121,27 +122,26 @@ function readParams(tool: string, json: string): ReadParams {
   } catch (error) {
     if (error === tooManyValues) {
       const summary = `The parameters have more than ${MAX_PARAMS_VALUES} values.`;
-      return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", "Send fewer values per call, or send them as one string.");
+      return wrong("SCHEMA_MAX_ITEMS", summary, "has too many values", "object", executeHints.tooManyValues);
     }
     if (error instanceof RangeError) return tooDeep();
     const summary = "The parameters contain nan or inf, which have no JSON form.";
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nan or inf", "number", "Send null, or leave the parameter out.");
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nan or inf", "number", executeHints.noNan);
   }
   if (isDeeper(value, MAX_PARAMS_DEPTH)) return tooDeep();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const summary = `The parameters of call_tool must be a dict, not ${receivedType(value)}.`;
-    const hint = 'Write await call_tool(name, {"parameter": value}).';
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "must be a dict", receivedType(value), hint);
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "must be a dict", receivedType(value), executeHints.dictParameters);
   }
   if (inexact !== undefined) {
     const summary = `The integer ${inexact.slice(0, 400)} is past 2^53 and would lose digits on the way to the tool.`;
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is past 2^53", "number", "Send long identifiers as strings: str(value).");
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is past 2^53", "number", executeHints.longIntegers);
   }
   return { ok: true, args: value as Record<string, unknown> };
 
   function tooDeep(): ReadParams {
     const summary = `The parameters are nested more than ${MAX_PARAMS_DEPTH} levels deep.`;
-    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", "Send flatter parameters.");
+    return wrong("SCHEMA_TYPE_MISMATCH", summary, "is nested too deeply", "object", executeHints.flatterParameters);
   }
 
   function wrong(code: ToolErrorCode, summary: string, issue: string, received_type: string, hint: string): ReadParams {
@@ -169,7 +169,7 @@ function tooManyCalls(tool: string, allowed: number): ToolError {
     tool,
     summary: `A script may make ${allowed} tool calls. This call was refused.`,
     details: [{ path: "toolCalls", issue: `more than ${allowed} calls`, received_type: "number" }],
-    hints: ["Return what you have and continue in another execute call.", "Request more items per call: page size, filters, lists of ids."],
+    hints: [executeHints.continueLater, executeHints.largerPages],
   });
 }
 

@@ -4,6 +4,7 @@ import { getEnvelopeContract } from "../errors/error-table.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
 import { findCredentials, toCredentialError } from "../tools/find-credentials.ts";
+import { executeHints } from "../prompts/execute-hints.ts";
 import { codeModeDescriptions } from "../prompts/code-mode-tools.ts";
 import { reservedToolNames } from "../tools/assign-names.ts";
 import { defineTool, readOnlyAnnotations, type Tool } from "../tools/tool.ts";
@@ -68,10 +69,6 @@ function notInScripts(name: string): ToolError {
     code: "TOOL_NOT_FOUND",
     tool: name,
     summary: `The tool "${name}" cannot be called inside a script.`,
-    hints: [
-      isIdentityTool
-        ? "No identities, regions or profiles are configured here. Call tools without them."
-        : `Call ${name} directly, not inside execute.`,
-    ],
+    hints: [isIdentityTool ? executeHints.withoutIdentity : `Call ${name} directly, not inside execute.`],
   });
 }

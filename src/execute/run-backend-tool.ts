@@ -2,6 +2,7 @@ import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
+import { executeHints } from "../prompts/execute-hints.ts";
 import { callBackendTool, type BackendCall } from "../tools/call-backend-tool.ts";
 import type { ToolFailure } from "../tools/tool-failure.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
@@ -68,7 +69,7 @@ function notKept(tool: string, { message, hint }: SluiceError): ToolError {
     code: "STORAGE_UNAVAILABLE",
     tool,
     summary: `The tool succeeded, but its result could not be kept: ${message}`,
-    hints: [...(hint === undefined ? [] : [hint]), "The tool has done its work: do not call it again if it changes something."],
+    hints: [...(hint === undefined ? [] : [hint]), executeHints.doNotRepeat],
     retryable: false,
   });
 }

@@ -2,6 +2,7 @@ import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ForeignToolError } from "../errors/foreign-tool-error.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
+import { executeHints } from "../prompts/execute-hints.ts";
 import {
   printsCutWarning,
   resultNotKeptWarning,
@@ -136,7 +137,7 @@ function refuseCode(code: string, limits: ExecuteLimits): ToolError | null {
   if (bytes > limits.codeBytes)
     return toExecuteError({ kind: "limit", limit: "codeBytes", allowed: limits.codeBytes, seen: bytes }, "monty") as ToolError;
   if (code.trim() !== "") return null;
-  return createToolError({ code: "CODE_EMPTY", tool: "execute", summary: "The script is empty.", hints: ["Send Python in `code`."] });
+  return createToolError({ code: "CODE_EMPTY", tool: "execute", summary: "The script is empty.", hints: [executeHints.emptyScript] });
 }
 
 function unavailable({ message, hint }: SluiceError): ToolError {

@@ -9,6 +9,16 @@ export const executeHints = {
   unsupportedSyntax:
     "Nothing was run. Use functions, dicts, if/elif and comprehensions; classes, match, del, yield, async for and async with are not supported.",
   invalidSyntax: "Nothing was run. Fix the syntax and send the whole script again.",
+  tooManyValues: "Send fewer values per call, or send them as one string.",
+  noNan: "Send null, or leave the parameter out.",
+  dictParameters: 'Write await call_tool(name, {"parameter": value}).',
+  longIntegers: "Send long identifiers as strings: str(value).",
+  flatterParameters: "Send flatter parameters.",
+  continueLater: "Return what you have and continue in another execute call.",
+  largerPages: "Request more items per call: page size, filters, lists of ids.",
+  doNotRepeat: "The tool has done its work: do not call it again if it changes something.",
+  withoutIdentity: "No identities, regions or profiles are configured here. Call tools without them.",
+  emptyScript: "Send Python in `code`.",
   optionalModule: "If the script works without the module, catch ImportError.",
 } as const;
 

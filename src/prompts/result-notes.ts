@@ -42,6 +42,11 @@ export function printsCutWarning(omittedBytes: number): string {
 export const nothingConfiguredNote =
   "No identities, regions or profiles are configured (session in the configuration). Tools are called without them.";
 
+export const identityHints = {
+  setFirst: "Call set_active_identity first; if state_scope is request, in each execute block.",
+  newRequest: "No more tools can be called in this request. Send a new request and set the identity, region and profile again.",
+} as const;
+
 export const requestScopeNote = "This lasts for this request only: set it again in each execute block.";
 
 export function clearedNote(kind: string): string {

@@ -54,7 +54,6 @@ export const identityConfigurationSchema = z
     }
   });
 
-export type StateChoice = z.infer<typeof choice>;
 export type Ride = z.infer<typeof ride>;
 export type StateChoices = z.infer<typeof choices>;
 export type IdentityConfiguration = z.infer<typeof identityConfigurationSchema>;

@@ -1,12 +1,10 @@
 import type { ToolError } from "../../errors/tool-error.ts";
 
-export type StateReason = "no_mcp_session" | "token_swapped" | "bridge_unavailable";
-
 /** The fields that `get_session_state` and every setter return. */
 export interface SessionStateFields {
   readonly session_present: boolean;
   readonly state_scope: "session" | "request";
-  readonly state_reason: StateReason | null;
+  readonly state_reason: "no_mcp_session" | "token_swapped" | "bridge_unavailable" | null;
 }
 
 export interface ActiveNames {
