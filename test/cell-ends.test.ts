@@ -56,7 +56,7 @@ const ends: Record<string, End> = {
     error: { type: "SystemExit", message: "the code called exit(3); a cell ends after its last line and needs no exit", line: 8 },
   },
   KeyboardInterrupt: { code: "raise KeyboardInterrupt", status: "python_error", error: { type: "KeyboardInterrupt", line: 8 } },
-  "its time": {
+  "its time limit": {
     code: "while True: pass",
     status: "timeout",
     error: {
@@ -80,7 +80,7 @@ const ends: Record<string, End> = {
     status: "output_limit",
     error: { type: "OutputLimitError", line: 8, limit: hit("resultBytes", 2002) },
   },
-  "an artifact too many": {
+  "too many artifacts": {
     code: figure.replace("()", "(figsize=(0.5, 0.5))").repeat(2),
     status: "output_limit",
     error: { type: "OutputLimitError", limit: hit("artifacts", 2) },
@@ -96,7 +96,7 @@ const ends: Record<string, End> = {
     error: crashed("was killed by SIGSEGV (signal 11)"),
     exitCode: 139,
   },
-  abort: { code: "os.abort()", status: "crashed", error: crashed("was killed by SIGABRT (signal 6)"), exitCode: 134 },
+  "os.abort": { code: "os.abort()", status: "crashed", error: crashed("was killed by SIGABRT (signal 6)"), exitCode: 134 },
   "os._exit": {
     code: "os._exit(7)",
     status: "crashed",
@@ -114,22 +114,22 @@ const ends: Record<string, End> = {
     status: "sandbox_lost",
     error: { type: "SandboxLost", message: expect.stringMatching(/^The sandbox is gone: /) },
   },
-  "no scratch left": {
+  "full scratch space": {
     code: "with open('/sandbox/x', 'wb', buffering=0) as file:\n    for _ in range(64): file.write(bytes(1 << 20))",
     status: "python_error",
     error: { type: "OSError", message: expect.stringMatching(/^\[Errno 2[78]\] /), limit: hit("scratchBytes") },
   },
-  "no descriptor left": {
+  "too many open files": {
     code: "files = [open('/dev/null') for _ in range(500)]",
     status: "python_error",
     error: { type: "OSError", message: "[Errno 24] Too many open files: '/dev/null'", limit: hit("openFiles") },
   },
-  "no thread more": {
+  "too many threads": {
     code: "import threading\nend = threading.Event()\nfor _ in range(100): threading.Thread(target=end.wait, daemon=True).start()",
     status: "python_error",
     error: { type: "RuntimeError", message: "can't start new thread", limit: hit("processes") },
   },
-  "no process more": {
+  "too many processes": {
     code: "del held\nwhile True:\n    if os.fork() == 0: signal.pause()",
     status: "python_error",
     error: { type: "BlockingIOError", message: "[Errno 11] Resource temporarily unavailable", limit: hit("processes") },
@@ -159,14 +159,14 @@ describe.each(testedDrivers)("the end of a cell on %s", (driver) => {
     expect(await on.run({ code: "kept", isQuery: true })).toMatchObject({ status: "ok", resultJson: "5" });
   }
 
-  const withItsOwn = ["its time", "the loss of its sandbox"];
-  test.each(Object.keys(ends).filter((name) => !withItsOwn.includes(name)))(
+  const withOwnSession = ["its time limit", "the loss of its sandbox"];
+  test.each(Object.keys(ends).filter((name) => !withOwnSession.includes(name)))(
     "by %s is reported and measured, and earlier variables are intact",
     async (name) => await expectEnd(name, session),
     60_000,
   );
 
-  test.each(withItsOwn)(
+  test.each(withOwnSession)(
     "by %s is reported and measured, and earlier variables are intact",
     async (name) => {
       await using own = await runtime.openCellSession();

@@ -56,13 +56,13 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     await using own = await runtime.openCellSession({ limits: withLimits({ cellTimeoutMs: 1_000 }) });
     await value("kept = 5", own);
     const outcome = await run(
-      "print('begun', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
+      "print('started', flush=True)\nkept = 6\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
       {},
       own,
     );
     expect(outcome).toMatchObject({
       status: "timeout",
-      stdout: "begun\n",
+      stdout: "started\n",
       error: { type: "Timeout", limit: { name: "cellTimeoutMs", allowed: 1000 } },
     });
     expect(outcome.timing.runMs).toBeLessThan(4_000);
@@ -80,12 +80,12 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
         abortedAt = performance.now();
         stop.abort(new Error("enough"));
       };
-      const running = run("kept = 6\nprint('begun', flush=True)\nwhile True: pass", { signal: stop.signal, onOutput: giveUp }, own);
+      const running = run("kept = 6\nprint('started', flush=True)\nwhile True: pass", { signal: stop.signal, onOutput: giveUp }, own);
       await expect(running).rejects.toThrow("enough");
       took.push(performance.now() - abortedAt);
       expect(await value("kept", own)).toBe(5);
     }
-    expect(Math.min(...took), "the best of three: the rest is the machine's").toBeLessThan(250);
+    expect(Math.min(...took), "the best of three, because the machine may be busy").toBeLessThan(250);
   });
 
   test("a memory error names the limit and the peak, and the next cell works", async () => {

@@ -23,7 +23,7 @@ describe.each(["namespaces", "process-only"] as const)("a script that breaks its
     ["asks for a terabyte at once", "'a' * 10**12", { ...outOfMemory, seen: expect.any(Number) as number }],
     ["dumps a dict of ten thousand levels", "import json\nd = {}\nfor i in range(10000):\n    d = {'a': d}\njson.dumps(d)", crashed],
     [
-      "gathers itself without end",
+      "gathers itself endlessly",
       "import asyncio\nasync def f(n):\n    return await asyncio.gather(f(n + 1), f(n + 1))\nawait f(0)",
       expect.toSatisfy((end: EngineEnd) => end.kind === "crashed" || end.kind === "limit") as EngineEnd,
     ],
@@ -34,13 +34,13 @@ describe.each(["namespaces", "process-only"] as const)("a script that breaks its
       "x = 7 ** (10 ** 7 * 2)\ny = x * x\nlen(str(y))",
       expect.objectContaining({ kind: "limit" }) as EngineEnd,
     ],
-    ["loops for ever", "while True:\n    pass", timeout],
+    ["loops forever", "while True:\n    pass", timeout],
     [
-      "loops for ever and catches everything",
+      "loops forever and catches everything",
       "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass",
       timeout,
     ],
-    ["fills a list for ever", "x = []\nwhile True:\n    x.append('a' * 1000)", { ...outOfMemory, seen: expect.any(Number) as number }],
+    ["fills a list forever", "x = []\nwhile True:\n    x.append('a' * 1000)", { ...outOfMemory, seen: expect.any(Number) as number }],
   ])("%s", async (_, code, end) => {
     const isTimed = end === timeout || !("limit" in end || "detail" in end);
     const outcome = await run(code, { executionMs: isTimed ? 500 : 50_000 });

@@ -58,9 +58,9 @@ test("an abort while waiting rejects at once, and the work never starts", async 
   const first = Promise.withResolvers<void>();
   const running = queue.run(() => first.promise);
   const stop = new AbortController();
-  let begun = false;
+  let hasStarted = false;
   const waiting = queue.run(async () => {
-    begun = true;
+    hasStarted = true;
   }, stop.signal);
   stop.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
@@ -68,5 +68,5 @@ test("an abort while waiting rejects at once, and the work never starts", async 
   first.resolve();
   await running;
   await queue.idle();
-  expect(begun).toBe(false);
+  expect(hasStarted).toBe(false);
 });

@@ -303,8 +303,8 @@ set_result("done")
   }, 60_000);
 
   const floods: Record<string, [code: string, statuses: string[]]> = {
-    "a result past its limit": ["'r' * (11 << 20)", ["ok", "output_limit"]],
-    "a result that was asked for, past its limit": ["set_result('r' * (11 << 20))", ["output_limit", "python_error"]],
+    "a last expression over the result limit": ["'r' * (11 << 20)", ["ok", "output_limit"]],
+    "set_result over the result limit": ["set_result('r' * (11 << 20))", ["output_limit", "python_error"]],
     "too many figures": [
       "for number in range(30):\n    fig, ax = plt.subplots(figsize=(1, 1))\n    ax.plot([1, number])\n    save_figure(f'a line that ends at {number}')\n    plt.close(fig)",
       ["output_limit", "contract_violation"],
@@ -314,13 +314,13 @@ set_result("done")
       "class Evil(Exception):\n    def __str__(self):\n        raise SystemExit\n    __repr__ = __str__\nraise Evil()",
       ["python_error"],
     ],
-    "a recursion without end": ["def deeper():\n    return deeper()\ndeeper()", ["python_error"]],
+    "an endless recursion": ["def deeper():\n    return deeper()\ndeeper()", ["python_error"]],
     "a crash of the interpreter": ["import ctypes\nctypes.string_at(0)", ["crashed"]],
     "a silent exit": ["import os\nos._exit(0)", ["crashed"]],
     "an exit": ["raise SystemExit(0)", ["python_error"]],
     "an interrupt of itself": ["raise KeyboardInterrupt", ["python_error"]],
     "a null byte in the code": ["x = 1\0", ["python_error"]],
-    "a syntax tree too deep": ["(".repeat(5000) + ")".repeat(5000), ["python_error", "out_of_memory"]],
+    "a syntax tree that is too deep": ["(".repeat(5000) + ")".repeat(5000), ["python_error", "out_of_memory"]],
   };
   it.each(Object.keys(floods))(
     "%s fails the cell and is reported correctly",
