@@ -171,10 +171,9 @@ describe("a script from a file", () => {
 
   it("reports a missing file", async () => {
     const missing = path.join(directory, "none.json");
-    expect(await errorOf(openModel(`script:${missing}`, bare))).toEqual({
+    expect(await errorOf(openModel(`script:${missing}`, bare))).toMatchObject({
       code: "MODEL_SCRIPT_NOT_READ",
       message: `The model script cannot be read from ${missing}: no such file.`,
-      hint: undefined,
     });
   });
 });
