@@ -159,7 +159,7 @@ export class RunscProcess {
     const { runsc, state, containerId } = this.#started;
     const options = [`--image-path=${directory}`, "--compression=none"];
     const [program, ...args] = [...runsc, `--root=${state}`, "checkpoint", ...options, containerId];
-    await promisify(execFile)(program!, args, { env: {}, timeout: 120_000, signal });
+    await promisify(execFile)(program, args, { env: {}, timeout: 120_000, signal });
     await this.exited;
   }
 
