@@ -20,7 +20,7 @@ import type {
 const SNIPPET_BEFORE = 40;
 const SNIPPET_CHARACTERS = 160;
 
-// Rows are cast without checks: the tables are STRICT, and the queries rename columns to the fields of history.ts.
+// Each function prepares the statements of one table. Rows are cast without checks: the tables are STRICT, and the queries rename columns to the fields of history.ts.
 
 export type ConversationRows = ReturnType<typeof createConversationRows>;
 

@@ -12,7 +12,7 @@ import type { Surface } from "../mcp/surface.ts";
 import { createMcpTools } from "../mcp/tools/create-mcp-tools.ts";
 import { readBody, watchBody } from "./routes/route.ts";
 
-/** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller has checked tokens and origins before. */
+/** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller must check tokens and origins first. */
 export interface McpEndpoint extends AsyncDisposable {
   fetch(request: Request, caller: McpCaller): Promise<Response>;
   /** Number of open connections of all tenants. */
