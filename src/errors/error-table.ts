@@ -17,14 +17,15 @@ interface ErrorEntry {
 
 /** The values of `error_kind` in tool errors, with their meaning. */
 export const errorKinds = {
-  mcp_input_validation: "The arguments violate the tool's schema or the call contract. Nothing was run.",
+  mcp_input_validation:
+    "The arguments violate the tool's schema or the call contract. Nothing was run. Fix what the details name, then call again.",
   precondition_failed: "The arguments are valid, but the call cannot succeed in the current state. Follow the hints first.",
   tool_not_found: "No tool has this name.",
-  sandbox_runtime: "The code ran and failed, or it was stopped.",
-  upstream_http: "A backend answered with an error or did not answer.",
+  sandbox_runtime: "The code ran and failed, or it was stopped. Change the code, then call again.",
+  upstream_http: "A backend answered with an error or did not answer. A retry helps only if the error is retryable.",
   rate_limited: "Too many calls. Wait for _meta.retry_after_seconds if it is present.",
   auth_error: "The caller is not allowed to do this. A retry does not help.",
-  internal_error: "Sluice or a tool failed. The call itself is not the cause.",
+  internal_error: "Sluice or a tool failed. The call itself is not the cause. A retry helps only if the error is retryable.",
 } as const;
 
 export type ErrorKind = keyof typeof errorKinds;
@@ -99,10 +100,7 @@ export const errorTable = {
   EDIT_TEXT_NOT_FOUND: { kind: "mcp_input_validation", meaning: "The text to replace does not occur in the last cell's code." },
   EDIT_TEXT_AMBIGUOUS: { kind: "mcp_input_validation", meaning: "The text to replace occurs more than once in the last cell's code." },
   CHART_INVALID: { kind: "mcp_input_validation", meaning: "The chart's spec does not match its data." },
-  CREDENTIAL_ARGUMENT: {
-    kind: "mcp_input_validation",
-    meaning: "An argument looks like a credential. Scripts must not pass credentials.",
-  },
+  CREDENTIAL_ARGUMENT: { kind: "mcp_input_validation", meaning: "An argument looks like a credential. Scripts must not pass credentials." },
   ACTIVE_IDENTITY_REQUIRED: { kind: "precondition_failed", meaning: "The tool needs an active identity." },
   NO_CELL_TO_EDIT: { kind: "precondition_failed", meaning: "No cell has run in this turn yet." },
   INPUT_TOO_LARGE: { kind: "precondition_failed", meaning: "An input is larger than a sandbox accepts.", exit: 2 },
@@ -120,10 +118,7 @@ export const errorTable = {
     exit: 2,
   },
   EVIDENCE_FULL: { kind: "precondition_failed", meaning: "The conversation has reached its storage limit.", status: 413 },
-  TOOL_NOT_ALLOWED: {
-    kind: "precondition_failed",
-    meaning: "The call was refused by the tool policy or by the user.",
-  },
+  TOOL_NOT_ALLOWED: { kind: "precondition_failed", meaning: "The call was refused by the tool policy or by the user." },
   CALL_REPEATED: {
     kind: "precondition_failed",
     meaning: "The repeat guard of a turn refused the call: the same tool was called three times with the same arguments.",
@@ -182,17 +177,21 @@ export const errorTable = {
   TOOL_EXECUTION_ERROR: { kind: "internal_error", meaning: "The tool failed without an error message." },
   STORAGE_UNAVAILABLE: { kind: "internal_error", meaning: "A store cannot be reached.", retryable: true, status: 503 },
   // Errors of the library, the command and the server. Exit status 2: the caller made a mistake, and nothing was started.
-  WRONG_USAGE: { meaning: "The command was called with an unknown flag, argument or value.", exit: 2 },
+  WRONG_USAGE: {
+    meaning: "The command was called with an unknown flag, argument or value.",
+    hint: "Run the command with --help.",
+    exit: 2,
+  },
   WRONG_LIMIT: { meaning: "A limit is out of range.", hint: "docs/configuration.md lists the defaults.", exit: 2 },
   CONFIGURATION_INVALID: { meaning: "The configuration is not valid JSON, or it has wrong keys or values.", exit: 2 },
-  CONFIGURATION_NOT_READ: { meaning: "The configuration file cannot be read.", exit: 2 },
+  CONFIGURATION_NOT_READ: { meaning: "The configuration file cannot be read.", hint: "Check the path and its permissions.", exit: 2 },
   CONFIGURATION_NOT_TRUSTED: {
     meaning: "Sluice found a configuration file that belongs to another user or that every user can write to.",
     exit: 2,
   },
   NODE_TOO_OLD: { meaning: "This version of Node.js is too old.", exit: 2 },
-  FILE_NOT_READ: { meaning: "A file cannot be read.", exit: 2 },
-  SCRIPT_NOT_TEXT: { meaning: "The script is not UTF-8 text.", exit: 2 },
+  FILE_NOT_READ: { meaning: "A file cannot be read.", hint: "Check the path and its permissions.", exit: 2 },
+  SCRIPT_NOT_TEXT: { meaning: "The script is not UTF-8 text.", hint: "Save the script as UTF-8.", exit: 2 },
   ARTIFACTS_NOT_WRITTEN: {
     meaning: "An artifact could not be written to the output directory.",
     hint: "Choose another directory with --out.",
@@ -213,8 +212,18 @@ export const errorTable = {
   MODEL_KEY_MISSING: { meaning: "The model provider needs an API key.", status: 409, exit: 2 },
   MODEL_URL_MISSING: { meaning: "The model provider needs a URL.", status: 409, exit: 2 },
   MODEL_URL_INVALID: { meaning: "The URL of the model provider is not valid.", status: 409, exit: 2 },
-  MODEL_SCRIPT_INVALID: { meaning: "The file of a scripted model is not a valid script.", status: 409, exit: 2 },
-  MODEL_SCRIPT_NOT_READ: { meaning: "The file of a scripted model cannot be read.", status: 409, exit: 2 },
+  MODEL_SCRIPT_INVALID: {
+    meaning: "The file of a scripted model is not a valid script.",
+    hint: "docs/models.md describes the format.",
+    status: 409,
+    exit: 2,
+  },
+  MODEL_SCRIPT_NOT_READ: {
+    meaning: "The file of a scripted model cannot be read.",
+    hint: "Check the path after `script:`.",
+    status: 409,
+    exit: 2,
+  },
   // Sandboxes and snapshots. Exit status 3: this machine cannot provide the requested sandbox, and nothing was run.
   NO_SANDBOX: { meaning: "No sandbox driver works on this machine.", exit: 3 },
   SNAPSHOT_MISSING: { meaning: "The snapshot for this version does not exist.", exit: 3 },
@@ -231,7 +240,7 @@ export const errorTable = {
     hint: "Run `sluice doctor` to see what is missing on this machine.",
     exit: 3,
   },
-  OPEN_ABORTED: { meaning: "Opening the sandbox was aborted.", exit: 3 },
+  OPEN_ABORTED: { meaning: "The caller aborted while a sandbox was opened.", hint: "Open it again if it is still needed.", exit: 3 },
   DRIVER_CLOSED: { meaning: "The driver is closed.", hint: "Create a new driver.", exit: 3 },
   BUBBLEWRAP_FAILED: { meaning: "bubblewrap could not start the sandbox.", exit: 3 },
   GVISOR_START: { meaning: "gVisor could not start the sandbox.", exit: 3 },
@@ -245,27 +254,37 @@ export const errorTable = {
   MONTY_NOT_STARTED: { meaning: "The process for a script could not be started." },
   SANDBOX_PROTOCOL: {
     meaning: "A sandbox broke the protocol and was killed.",
-    hint: "The sandbox was killed. Code that writes to the worker's own file descriptors causes this.",
+    hint: "Do not write to the file descriptors of the worker: this is the usual cause.",
     modelCode: "SANDBOX_LOST",
   },
-  SANDBOX_START: { meaning: "A sandbox exited before it was ready.", modelCode: "SANDBOX_LOST" },
+  SANDBOX_START: {
+    meaning: "A sandbox exited before it was ready.",
+    hint: "Try again. If it happens again, run `sluice doctor`.",
+    modelCode: "SANDBOX_LOST",
+  },
   CACHE_FULL: { meaning: "The disk of the cache directory is full." },
   CACHE_NOT_WRITABLE: { meaning: "The cache directory is not writable." },
   EXTRA_WHEELS_UNREACHABLE: {
     meaning: "The extra packages of a snapshot cannot be downloaded.",
-    hint: "Only the tests need a package index; the snapshot itself does not.",
+    hint: "Connect to a package index and try again. Only tests and benches need these packages.",
   },
   PIP_MISSING: { meaning: "The program pip is not installed.", hint: "Install it: apt-get install python3-pip" },
-  PROGRAM_FAILED: { meaning: "A program that builds the snapshot failed." },
+  PROGRAM_FAILED: {
+    meaning: "A program that builds the snapshot failed. The message has its last output.",
+    hint: "Fix what the output names, then try again.",
+  },
   SNAPSHOT_MANIFEST_UNKNOWN: { meaning: "The manifest of a snapshot cannot be read." },
   SNAPSHOT_WHEELS_FAILED: { meaning: "The packages of the snapshot could not be installed." },
-  SNAPSHOT_WRONG_PYTHON: { meaning: "The snapshot has the wrong Python version." },
+  SNAPSHOT_WRONG_PYTHON: {
+    meaning: "The new snapshot has the wrong Python version.",
+    hint: "Run `sluice snapshot build --fresh` to download Debian again.",
+  },
   // Calls of the library that come too late or have unusable arguments.
-  SESSION_CLOSED: { meaning: "The cell session is closed.", exit: 2 },
-  TURN_OVER: { meaning: "The turn has ended.", exit: 2 },
+  SESSION_CLOSED: { meaning: "The cell session is closed.", hint: "Open a new cell session.", exit: 2 },
+  TURN_OVER: { meaning: "The turn has ended.", hint: "Create a new turn.", exit: 2 },
   ENGINE_CLOSED: { meaning: "The engine for scripts is closed.", hint: "Create a new engine.", exit: 2 },
-  PARSER_CLOSED: { meaning: "The Python parser is closed.", exit: 2 },
-  TABLES_CLOSED: { meaning: "The runtime is closing, so tables cannot be queried.", exit: 2 },
+  PARSER_CLOSED: { meaning: "The Python parser of a runtime is closed.", hint: "Create a new runtime.", exit: 2 },
+  TABLES_CLOSED: { meaning: "The runtime is closing, so tables cannot be queried.", hint: "Create a new runtime.", exit: 2 },
   ENGINE_UNAVAILABLE: {
     meaning: "No engine can run the script.",
     hint: "Set engine to auto or monty, or prepare a sandbox (`sluice doctor` shows what is missing).",
@@ -280,10 +299,10 @@ export const errorTable = {
   PREVIEW_BUDGET_TOO_SMALL: { meaning: "The preview budget is too small for any preview.", exit: 2 },
   ARTIFACT_DAMAGED: {
     meaning: "The content of a stored artifact does not match its hash.",
-    hint: "The store was modified from outside. Storing the same artifact again repairs it.",
+    hint: "Store the same artifact again. Something outside Sluice changed the store.",
   },
   DATA_NOT_READ: { meaning: "The data of an alias could not be read." },
-  NO_TABLE: { meaning: "The alias has no rows.", status: 422 },
+  NO_TABLE: { meaning: "The data of the alias cannot be downloaded in this form.", hint: "Download it in another format.", status: 422 },
   CSV_NOT_MADE: { meaning: "The table could not be written as CSV.", status: 422 },
   PARQUET_NOT_MADE: { meaning: "The table could not be written as Parquet.", status: 422 },
   UPLOAD_TOO_LARGE: { meaning: "The file exceeds the upload limit.", status: 413, exit: 2 },
@@ -308,7 +327,11 @@ export const errorTable = {
   CANCELLED: { meaning: "The caller cancelled the call. Used in probes only." },
   ABORTED: { meaning: "The call was aborted by the caller or by the end of its turn. Used in the record of the turn only." },
   // Requests to the server.
-  REQUEST_INVALID: { meaning: "The request is invalid. The details say where.", status: 400 },
+  REQUEST_INVALID: {
+    meaning: "The request is invalid. The message says where.",
+    hint: "/api/openapi.json describes every request.",
+    status: 400,
+  },
   UNAUTHORIZED: {
     meaning: "The token or login is missing or not valid.",
     hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed.",
@@ -324,18 +347,22 @@ export const errorTable = {
     hint: "Programs should use a bearer token.",
     status: 403,
   },
-  ORIGIN_NOT_ALLOWED: { meaning: "The request came from a page of another origin.", status: 403 },
+  ORIGIN_NOT_ALLOWED: { meaning: "The request came from a page of another origin.", hint: "Use the page of this server.", status: 403 },
   NOT_FOUND: { meaning: "This address does not exist.", hint: "/api/openapi.json lists all addresses.", status: 404 },
-  APPROVAL_NOT_FOUND: { meaning: "The turn did not ask for this approval.", status: 404 },
-  CELL_NOT_FOUND: { meaning: "The turn has no such cell.", status: 404 },
-  CONVERSATION_NOT_FOUND: { meaning: "The conversation does not exist.", status: 404 },
+  APPROVAL_NOT_FOUND: { meaning: "The turn did not ask for this approval.", hint: "GET /api/turns/:id lists them.", status: 404 },
+  CELL_NOT_FOUND: { meaning: "The turn has no such cell.", hint: "GET /api/turns/:id lists its cells.", status: 404 },
+  CONVERSATION_NOT_FOUND: { meaning: "The conversation does not exist.", hint: "GET /api/conversations lists them.", status: 404 },
   FILE_NOT_FOUND: { meaning: "The file does not exist, or it was removed with its turn.", status: 404 },
-  TURN_NOT_FOUND: { meaning: "The turn does not exist.", status: 404 },
-  APPROVAL_OVER: { meaning: "The approval was already answered, or its turn has ended.", status: 409 },
-  CONVERSATION_REMOVED: { meaning: "The conversation was removed in the meantime.", status: 409 },
+  TURN_NOT_FOUND: { meaning: "The turn does not exist.", hint: "GET /api/turns lists them.", status: 404 },
+  APPROVAL_OVER: {
+    meaning: "The approval was already answered, or its turn has ended.",
+    hint: "GET /api/turns/:id shows which.",
+    status: 409,
+  },
+  CONVERSATION_REMOVED: { meaning: "The conversation was removed during use.", hint: "Start a new conversation.", status: 409 },
   TURN_RUNNING: { meaning: "A turn is still running.", status: 409 },
-  BODY_TOO_LARGE: { meaning: "The request body is too large.", status: 413 },
-  CONTENT_TYPE_WRONG: { meaning: "The request body has the wrong content type.", status: 415 },
+  BODY_TOO_LARGE: { meaning: "The request body is too large.", hint: "Send less, or upload data as a file.", status: 413 },
+  CONTENT_TYPE_WRONG: { meaning: "The request body has the wrong content type.", hint: "Send application/json.", status: 415 },
   HOST_NOT_ALLOWED: { meaning: "The server does not accept requests for this host name.", status: 421 },
   CELL_NOT_REPLAYED: { meaning: "The cells before this one could not be run again.", status: 422 },
   IDEMPOTENCY_KEY_REUSED: { meaning: "The Idempotency-Key was already used for another question.", status: 422 },
@@ -353,7 +380,7 @@ export const errorTable = {
     hint: "Create a new link: POST /api/login-links.",
     status: 403,
   },
-  METHOD_NOT_ALLOWED: { meaning: "This address does not support the HTTP method.", status: 405 },
+  METHOD_NOT_ALLOWED: { meaning: "This address does not support the HTTP method.", hint: "Use GET.", status: 405 },
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
 type Table = typeof errorTable;

@@ -97,7 +97,7 @@ function toProblem(fault: Fault, context: FaultContext): SchemaProblem {
   const path = toPathText(fault.path);
   const problem = hint === undefined ? sentence : `${sentence} ${hint}`;
   const issue = `${path === "" ? "The call" : path} ${problem}`;
-  return { code, path, problem, issue, receivedType: receivedType(received), ...(hint !== undefined && { hints: [`${path}: ${hint}`] }) };
+  return { code, path, problem, issue, receivedType: receivedType(received), hints: hint === undefined ? [] : [`${path}: ${hint}`] };
 }
 
 type FaultDescription = [code: ToolErrorCode, problem: string, hint?: string | undefined];
@@ -129,7 +129,7 @@ function describeFault({ path, keyword, params, message = "" }: Fault, received:
     case "custom":
       return ["SCHEMA_VALIDATION_FAILED", /[.?!]$/.test(message) ? message : `${message}.`];
     default:
-      return describeBound(keyword, String(params["limit"]), shown);
+      return bounds[keyword]?.(String(params["limit"]), shown) ?? ["SCHEMA_VALIDATION_FAILED", `violates ${quote(keyword)} of the schema.`];
   }
 }
 
@@ -145,26 +145,17 @@ function describeEnum(allowed: readonly unknown[], received: unknown, shown: str
   return ["SCHEMA_ENUM_MISMATCH", `must be ${listed}, not ${shown}.`, near === null ? undefined : didYouMean(near)];
 }
 
-function describeBound(keyword: string, limit: string, shown: string): FaultDescription {
-  switch (keyword) {
-    case "maxItems":
-      return ["SCHEMA_MAX_ITEMS", `has more than ${limit} items.`];
-    case "minItems":
-      return ["SCHEMA_MIN_ITEMS", limit === "1" ? "must not be empty." : `has fewer than ${limit} items.`];
-    case "maxLength":
-      return ["SCHEMA_MAX_LENGTH", `is longer than ${limit} characters.`];
-    case "minLength":
-      return ["SCHEMA_MIN_LENGTH", limit === "1" ? "must not be empty." : `is shorter than ${limit} characters.`];
-    case "maximum":
-    case "exclusiveMaximum":
-      return ["SCHEMA_MAXIMUM", `must be ${keyword === "maximum" ? "at most" : "less than"} ${limit}, not ${shown}.`];
-    case "minimum":
-    case "exclusiveMinimum":
-      return ["SCHEMA_MINIMUM", `must be ${keyword === "minimum" ? "at least" : "more than"} ${limit}, not ${shown}.`];
-    default:
-      return ["SCHEMA_VALIDATION_FAILED", `violates ${quote(keyword)} of the schema.`];
-  }
-}
+/** The keywords with a limit. */
+const bounds: { readonly [keyword in string]?: (limit: string, shown: string) => FaultDescription } = {
+  maxItems: (limit) => ["SCHEMA_MAX_ITEMS", `has more than ${limit} items.`],
+  minItems: (limit) => ["SCHEMA_MIN_ITEMS", limit === "1" ? "must not be empty." : `has fewer than ${limit} items.`],
+  maxLength: (limit) => ["SCHEMA_MAX_LENGTH", `is longer than ${limit} characters.`],
+  minLength: (limit) => ["SCHEMA_MIN_LENGTH", limit === "1" ? "must not be empty." : `is shorter than ${limit} characters.`],
+  maximum: (limit, shown) => ["SCHEMA_MAXIMUM", `must be at most ${limit}, not ${shown}.`],
+  exclusiveMaximum: (limit, shown) => ["SCHEMA_MAXIMUM", `must be less than ${limit}, not ${shown}.`],
+  minimum: (limit, shown) => ["SCHEMA_MINIMUM", `must be at least ${limit}, not ${shown}.`],
+  exclusiveMinimum: (limit, shown) => ["SCHEMA_MINIMUM", `must be more than ${limit}, not ${shown}.`],
+};
 
 /** A short description of a value: the value itself if it is short, otherwise its type. */
 function describeValue(value: unknown): string {
