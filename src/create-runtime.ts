@@ -138,7 +138,7 @@ function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits) {
 
 /** Opens cell sessions over the pool, all with one artifact checker, and closes those that are still open at the end. */
 function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimits) {
-  const openSessions = new Set<CellSession>();
+  const openCellSessions = new Set<CellSession>();
   const artifactChecker = createArtifactChecker();
   return {
     async open({ limits = runtimeLimits, queue, signal }: OpenCellSessionOptions = {}): Promise<CellSession> {
@@ -152,15 +152,15 @@ function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimit
         take: (takeSignal) => sandboxPool.take({ limits, signal: takeSignal }),
       });
       const close = async (): Promise<void> => {
-        openSessions.delete(tracked);
+        openCellSessions.delete(tracked);
         await session.close();
       };
       const tracked: CellSession = { ...session, close, [Symbol.asyncDispose]: close };
-      openSessions.add(tracked);
+      openCellSessions.add(tracked);
       return tracked;
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([...openSessions].map((session) => session.close()));
+      await Promise.all([...openCellSessions].map((session) => session.close()));
       await artifactChecker[Symbol.asyncDispose]();
     },
   };
@@ -168,7 +168,7 @@ function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimit
 
 /** Strongest first. Each driver's preflight says whether this user can use it. */
 function createDrivers({ cacheDirectory, searchPath }: RuntimeOptions, runDirectory: RunDirectory): SandboxDriver[] {
-  const shared = { cacheDirectory, runDirectory, ...(searchPath === undefined ? {} : { searchPath }) };
+  const shared = { cacheDirectory, runDirectory, searchPath };
   return [createGvisorDriver(shared), createGvisorDriver({ ...shared, rootless: true }), createBubblewrapDriver({ runDirectory })];
 }
 

@@ -51,16 +51,11 @@ export function toOutcomeJson(outcome: CellOutcome, artifacts: readonly WrittenA
 }
 
 function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
-  const shared = {
-    schemaVersion: 1,
-    kind: artifact.kind,
-    url,
-    ...(artifact.title ? { title: artifact.title } : {}),
-    contentHash: artifact.contentHash,
-  };
+  const { kind, title, contentHash } = artifact;
+  const shared = { schemaVersion: 1, kind, url, title: title || undefined, contentHash };
   if (artifact.kind === "chart") return { ...shared, spec: artifact.spec, data: artifact.data };
   const { alt, width, height, figure } = artifact;
-  return { ...shared, alt, bytes: artifact.bytes.length, width, height, ...(figure === undefined ? {} : { figure }) };
+  return { ...shared, alt, bytes: artifact.bytes.length, width, height, figure };
 }
 
 const MAX_ROWS = 20;

@@ -4,7 +4,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { CellArtifact } from "../protocol/outcome.ts";
-import { checkDirectory, writeArtifacts } from "./write-artifacts.ts";
+import { checkWritable, writeArtifacts } from "./write-artifacts.ts";
 
 const artifact = {
   kind: "image",
@@ -25,7 +25,7 @@ describe("the output directory", () => {
 
   test("is created with its parents when there is an artifact, and its file names do not come from the sandbox", async () => {
     const directory = path.join(home, "a", "b");
-    await checkDirectory(directory);
+    await checkWritable(directory);
     expect(await readdir(home)).toEqual([]);
     const file = path.join(directory, "image-1-01234567.png");
     expect(await writeArtifacts([artifact], directory)).toEqual([{ artifact, file, url: pathToFileURL(file).href }]);
@@ -35,11 +35,11 @@ describe("the output directory", () => {
   test("is checked before the cell runs", async () => {
     const file = path.join(home, "file");
     await writeFile(file, "");
-    await expect(checkDirectory(file)).rejects.toMatchObject({
+    await expect(checkWritable(file)).rejects.toMatchObject({
       code: "WRONG_USAGE",
       message: `Cannot write artifacts to ${file}: ${file} is not a directory.`,
     });
-    await expect(checkDirectory(path.join(file, "below"))).rejects.toMatchObject({ code: "WRONG_USAGE" });
+    await expect(checkWritable(path.join(file, "below"))).rejects.toMatchObject({ code: "WRONG_USAGE" });
   });
 
   test("in a place that refuses new entries is an error, not an endless loop", async () => {

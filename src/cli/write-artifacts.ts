@@ -11,7 +11,7 @@ export interface WrittenArtifact {
 }
 
 /** Throws before a cell runs if its artifacts could not be written. Creates nothing, because a cell without artifacts needs no directory. */
-export async function checkDirectory(directory: string): Promise<void> {
+export async function checkWritable(directory: string): Promise<void> {
   try {
     for (let existing = path.resolve(directory); ; existing = path.dirname(existing)) {
       const found = await stat(existing).catch(ignoreMissing);

@@ -10,7 +10,7 @@ import { formatBytes, formatSeconds } from "../progress-printer.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
 import { createTerminalApproval } from "../terminal-approval.ts";
 import { createTurnPrinter } from "../turn-printer.ts";
-import { checkDirectory } from "../write-artifacts.ts";
+import { checkWritable } from "../write-artifacts.ts";
 import { listStored, writeTurn, type WrittenTurn } from "../write-turn.ts";
 
 export const askUsage = `Usage: sluice ask "QUESTION" [OPTIONS]
@@ -46,7 +46,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false }); // warnings about unsupported features of a provider do not help the user
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
-  if (out !== undefined) await checkDirectory(out);
+  if (out !== undefined) await checkWritable(out);
   const modelName = givenModel ?? loaded.configuration.model;
   const question = givenQuestion ?? (modelName === "demo" ? demoQuestion : null);
   if (question === null) throw wrongUsage("ask", "a question is required.");
@@ -55,8 +55,8 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
     loaded,
     environment,
     workingDirectory: process.cwd(),
-    ...(loaded.path === null && { servers: bundledSample() }),
-    ...(probes && { onProbe: (line: string) => printProgress(`${line}\n`) }),
+    servers: loaded.path === null ? bundledSample() : undefined,
+    onProbe: probes ? (line) => printProgress(`${line}\n`) : undefined,
   });
   const model = await configured.openModel(modelName, signal);
   printProgress(`configuration: ${loaded.path ?? "no sluice.config.json found; using the bundled sample"}\n`);
@@ -67,7 +67,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const parts = configured.openConversation();
   const show = createTurnPrinter({ progress: printProgress, answer: (text) => void process.stdout.write(text) });
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
-  const result = await runTurn(configured.runtime, { ...parts, question, model, approve, signal, ...(json ? {} : { onEvent: show }) });
+  const result = await runTurn(configured.runtime, { ...parts, question, model, approve, signal, onEvent: json ? undefined : show });
   const { openCellSession } = configured.runtime;
   let written: WrittenTurn = { result, files: listStored(result) };
   try {

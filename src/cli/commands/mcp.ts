@@ -43,8 +43,8 @@ export async function mcpCommand(args: string[], signal: AbortSignal): Promise<n
   const environment = processEnvironment();
   const workingDirectory = process.cwd();
   const loaded = await loadConfiguration({ file: values.config ?? null, workingDirectory, environment });
-  const onProbe = values.probes ? { onProbe: log } : {};
-  await using configured = openConfigured({ loaded, environment, workingDirectory, ...onProbe });
+  const onProbe = values.probes ? log : undefined;
+  await using configured = openConfigured({ loaded, environment, workingDirectory, onProbe });
   const { runtime } = configured;
   const files = values.data.length === 0 ? undefined : await openDataFiles({ paths: values.data, maxFileBytes: runtime.limits.inputBytes });
   if (files !== undefined) logData(files);
@@ -54,7 +54,7 @@ export async function mcpCommand(args: string[], signal: AbortSignal): Promise<n
     ({ driver }) => log(`sluice mcp: sandbox: ${driver.name}`),
     (error: unknown) => signal.aborted || log(`sluice mcp: no sandbox: ${error instanceof Error ? error.message : String(error)}`),
   );
-  await serveMcpStdio({ ...configured, tables, files, ...onProbe }, { input: process.stdin, output: process.stdout, signal, onError });
+  await serveMcpStdio({ ...configured, tables, files, onProbe }, { input: process.stdin, output: process.stdout, signal, onError });
   return 0;
 }
 

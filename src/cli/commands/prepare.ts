@@ -68,6 +68,6 @@ export async function prepareSandbox({ cacheDirectory, searchPath, onProgress, s
     const driver = await runtime.driver(signal);
     await driver.prepare({ snapshot: await runtime.snapshot(), signal });
     const createdBytes = (await imagesBytes()) - before;
-    return { value: undefined, detail: `${driver.name} is ready`, ...(createdBytes > 0 && { bytes: createdBytes }) };
+    return { value: undefined, detail: `${driver.name} is ready`, bytes: createdBytes > 0 ? createdBytes : undefined };
   });
 }

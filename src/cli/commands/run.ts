@@ -17,7 +17,7 @@ import { defaultLimits, defaultSandboxSettings, sandboxSettingsSchema, withLimit
 import { describeOutcome, describeTiming, toOutcomeJson } from "../describe-outcome.ts";
 import { exitStatus } from "../exit-status.ts";
 import { print, toTerminal, wrongUsage } from "../terminal.ts";
-import { checkDirectory, writeArtifacts } from "../write-artifacts.ts";
+import { checkWritable, writeArtifacts } from "../write-artifacts.ts";
 
 const driverNames: readonly string[] = sandboxSettingsSchema.shape.driver.unwrap().options;
 
@@ -46,7 +46,7 @@ Exit status: 0 success, 1 the script failed, 2 wrong usage, 3 no sandbox availab
 
 export async function runCommand(args: string[], signal: AbortSignal): Promise<number> {
   const options = parseRunArguments(args);
-  await checkDirectory(options.out);
+  await checkWritable(options.out);
   const inputs = await Promise.all(options.inputs.map(async ([alias, file]) => [alias, await readInput(alias, file, signal)] as const));
   const code = await readScriptFile(options.script, signal);
   const outcome = await runOnce(options, code, inputs, signal);
@@ -73,7 +73,7 @@ async function runOnce(
     cellSession,
     turnId: randomUUID(),
     code,
-    ...(options.expect && { expect: options.expect }),
+    expect: options.expect,
     onProbe: (line) => options.quiet || process.stderr.write(`${line}\n`),
     onOutput: (stream, text) => options.json || writeOutput(stream === "stdout" ? process.stdout : process.stderr, text),
     signal,
@@ -112,7 +112,7 @@ export function parseRunArguments(args: string[]) {
   return {
     script,
     inputs: toInputs(values.input),
-    ...(values.expect === undefined ? {} : { expect: toKinds(values.expect) }),
+    expect: values.expect === undefined ? undefined : toKinds(values.expect),
     driver: values.driver as SandboxSettings["driver"],
     limits: toLimits(values["timeout-s"], values["memory-mb"]),
     out,
@@ -157,7 +157,7 @@ function toLimits(timeoutS: string | undefined, memoryMb: string | undefined): S
   return withLimits({
     cellTimeoutMs,
     leaseTimeoutMs: Math.min(maxTimeMs, Math.max(defaultLimits.leaseTimeoutMs, cellTimeoutMs + 60_000)),
-    ...(megabytes === undefined ? {} : { memoryBytes: Math.ceil(megabytes * 1024 * 1024) }),
+    memoryBytes: megabytes === undefined ? defaultLimits.memoryBytes : Math.ceil(megabytes * 1024 * 1024),
   });
 }
 

@@ -23,32 +23,27 @@ The snapshot is the read-only file system that sandboxes start from: Debian, Pyt
 Exit status: 0 success, 1 the snapshot is not valid, 2 wrong usage, 3 no snapshot.
 `;
 
-export async function snapshotCommand(args: readonly string[], signal?: AbortSignal): Promise<number> {
+export async function snapshotCommand(args: string[], signal: AbortSignal): Promise<number> {
   const { action, json, fresh } = parse(args);
   const cache = cacheDirectory();
-  switch (action) {
-    case "build": {
-      const snapshot = await buildSnapshot({ cacheDirectory: cache, fresh, onProgress: createProgressPrinter(process.stderr), signal });
-      print(json ? snapshot : describe(snapshot));
-      return exitStatus.ok;
-    }
-    case "info": {
-      const snapshot = await findSnapshot({ cacheDirectory: cache });
-      if (!snapshot) throw snapshotMissing(cache);
-      print(json ? snapshot : describe(snapshot));
-      return exitStatus.ok;
-    }
-    case "verify": {
-      const verification = await verifySnapshot({ cacheDirectory: cache, signal });
-      print(json ? verification : describeVerification(verification));
-      return verification.ok ? exitStatus.ok : exitStatus.failed;
-    }
+  if (action === "verify") {
+    const verification = await verifySnapshot({ cacheDirectory: cache, signal });
+    process.stdout.write(json ? `${JSON.stringify(verification)}\n` : describeVerification(verification));
+    return verification.ok ? exitStatus.ok : exitStatus.failed;
   }
+  const onProgress = createProgressPrinter(process.stderr);
+  const snapshot =
+    action === "build"
+      ? await buildSnapshot({ cacheDirectory: cache, fresh, onProgress, signal })
+      : await findSnapshot({ cacheDirectory: cache });
+  if (!snapshot) throw snapshotMissing(cache);
+  process.stdout.write(json ? `${JSON.stringify(snapshot)}\n` : describe(snapshot));
+  return exitStatus.ok;
 }
 
-function parse(args: readonly string[]): { action: "build" | "info" | "verify"; json: boolean; fresh: boolean } {
+function parse(args: string[]) {
   const { values, positionals } = parseArgs({
-    args: [...args],
+    args,
     allowPositionals: true,
     options: { json: { type: "boolean", default: false }, fresh: { type: "boolean", default: false } },
   });
@@ -56,10 +51,6 @@ function parse(args: readonly string[]): { action: "build" | "info" | "verify"; 
   if ((action === "build" || action === "info" || action === "verify") && more.length === 0 && !(values.fresh && action !== "build"))
     return { action, ...values };
   throw wrongUsage("snapshot", `expected build, info or verify, not ${args.join(" ") || "nothing"}.`);
-}
-
-function print(value: unknown): void {
-  process.stdout.write(typeof value === "string" ? value : `${JSON.stringify(value)}\n`);
 }
 
 function describe({ id, rootfs, python, packages, source, bytes }: SnapshotInfo): string {
