@@ -44,7 +44,7 @@ export function createToolCatalog({
 }: ToolCatalogOptions): ToolCatalog {
   /** Listings under way, shared by all callers. A source that timed out stays a gap, and is not asked again, until it answers. */
   const pending = new Map<ToolSource, Promise<ToolListing>>();
-  /** All tools that ever had a bare name, so that the name does not switch to another tool when a server is down. */
+  /** By bare name, all tools that ever had it, as JSON `[server, name]`. So the name does not switch to another tool when a server is down. */
   const bareOwners = new Map<string, Set<string>>();
   let last: { readonly listings: readonly ToolListing[]; readonly indexed: IndexedList } | null = null;
 
@@ -126,10 +126,12 @@ function indexNames(tools: readonly CatalogTool[]): ReadonlyMap<string, CatalogT
 
 /** The gap of the server in the name, or of the only server that ever had this bare name. */
 function findGapOf(name: string, { tools, gaps }: ToolList, bareOwners: ReadonlyMap<string, ReadonlySet<string>>): ServerGap | null {
-  const [owner, ...others] = [...(bareOwners.get(toSafeName(name)) ?? [])].map((key) => (JSON.parse(key) as [string, string])[0]);
-  if (tools.some(({ tool }) => toSafeName(tool.name) === toSafeName(name))) return null;
+  const bare = toSafeName(name);
+  if (tools.some(({ tool }) => toSafeName(tool.name) === bare)) return null;
+  const owners = [...(bareOwners.get(bare) ?? [])].map((owner) => (JSON.parse(owner) as [server: string, name: string])[0]);
+  const onlyOwner = owners.length === 1 ? owners[0] : null;
   const isNamed = (server: string): boolean => name.startsWith(`${server}__`) || name.startsWith(`${toSafeName(server)}__`);
-  return gaps.find(({ server }) => isNamed(server) || (server === owner && others.length === 0)) ?? null;
+  return gaps.find(({ server }) => isNamed(server) || server === onlyOwner) ?? null;
 }
 
 function unreachable(name: string, { server, reason }: ServerGap, { tools }: ToolList): ToolError {

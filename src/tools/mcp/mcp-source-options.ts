@@ -2,19 +2,19 @@ import { z } from "zod";
 import { count, httpUrl, milliseconds } from "../../protocol/setting.ts";
 import { DEFAULT_CALL_TIMEOUT_MS } from "../backend-tool.ts";
 
-const texts = z.record(z.string().min(1).max(200), z.string());
+const textByName = z.record(z.string().min(1).max(200), z.string());
 
 /** A server that we start as a child process and talk to over stdio. */
 export const stdioServerSchema = z.strictObject({
   command: z.string().min(1).describe("the program of a server that uses stdio, see [mcp-servers.md](mcp-servers.md)"),
   args: z.array(z.string()).readonly().optional().describe("arguments of the program"),
-  env: texts.optional().describe("environment variables for the program, in addition to the few that every program inherits"),
+  env: textByName.optional().describe("environment variables for the program, in addition to the few that every program inherits"),
   cwd: z.string().min(1).optional().describe("working directory of the program; default: the directory of the configuration file"),
 });
 
 export const httpServerSchema = z.strictObject({
   url: httpUrl.describe("the URL of a server that uses streamable HTTP"),
-  headers: texts.optional().describe("HTTP headers for every request to the server"),
+  headers: textByName.optional().describe("HTTP headers for every request to the server"),
 });
 
 export type StdioServerEntry = Readonly<z.infer<typeof stdioServerSchema>>;
