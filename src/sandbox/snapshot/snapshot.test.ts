@@ -2,8 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../config/environment.ts";
-import { findSnapshot, readWorkerCode, type SnapshotInfo } from "./find-snapshot.ts";
-import { readManifestFile } from "./fixtures/read-manifest-file.ts";
+import { findSnapshot, manifestSchema, readManifest, readWorkerCode, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { packagesPath, recipe } from "./recipe.ts";
 import { runInRootfs, runProgram } from "./run-program.ts";
 import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
@@ -14,6 +13,10 @@ async function findBuiltSnapshot(): Promise<SnapshotInfo> {
   const snapshot = await findSnapshot({ cacheDirectory: cache });
   if (!snapshot) throw snapshotMissing(cache);
   return snapshot;
+}
+
+async function readManifestOf({ rootfs }: SnapshotInfo): Promise<SnapshotManifest> {
+  return (await readManifest(manifestSchema, path.join(path.dirname(rootfs), "manifest.json")))!;
 }
 
 /** A missing snapshot is a failure, not a reason to skip: set-up must have built it. */
@@ -41,7 +44,7 @@ describe("the snapshot that set-up built", () => {
 
   it("lists its contents in its manifest", async () => {
     const snapshot = await findBuiltSnapshot();
-    const manifest = await readManifestFile(snapshot.rootfs);
+    const manifest = await readManifestOf(snapshot);
     expect(manifest).toMatchObject({
       schemaVersion: 1,
       id: snapshot.id,
@@ -94,7 +97,7 @@ describe("a damaged snapshot", () => {
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.join(directory, "rootfs", "usr", "bin"), { recursive: true });
       await writeFile(path.join(directory, "rootfs", "usr", "bin", "python3"), "");
-      const manifest = await readManifestFile(snapshot.rootfs);
+      const manifest = await readManifestOf(snapshot);
       await writeFile(path.join(directory, "manifest.json"), JSON.stringify({ ...manifest, packages: {} }));
       const { ok, checks } = await verifySnapshot({ cacheDirectory: copy });
       expect(ok).toBe(false);
