@@ -1,14 +1,14 @@
 """Collects the output of one cell: its result, its artifacts and its diagnostics.
 
 The worker calls `begin` before user code and `CellReport.finish` after it. Outside a worker a default report collects
-everything in memory, so that the helpers also work in a plain Python.
+everything in memory, so that the helpers also work in plain Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from sluice.errors import OutputLimitError, ResultError
 
@@ -16,20 +16,9 @@ MB = 1024 * 1024
 EmitArtifact = Callable[[str, dict[str, Any], bytes], None]
 
 
-class Limits(Protocol):
-    """The limits of one cell; every number is a maximum."""
-
-    @property
-    def result_bytes(self) -> int: ...
-    @property
-    def artifacts(self) -> int: ...
-    @property
-    def artifact_bytes(self) -> int: ...
-
-
 @dataclass(frozen=True)
-class DefaultLimits:
-    """The limits outside a sandbox, equal to the defaults of the host."""
+class Limits:
+    """The limits on the output of a cell. The defaults are those of the host."""
 
     result_bytes: int = 10 * MB
     artifacts: int = 20
@@ -123,7 +112,7 @@ def begin(emit_artifact: EmitArtifact, limits: Limits | None = None) -> CellRepo
 
     global _current
     mark_open_figures()
-    _current = CellReport(emit_artifact, limits or DefaultLimits())
+    _current = CellReport(emit_artifact, limits or Limits())
     return _current
 
 

@@ -6,10 +6,10 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
+from sluice import _cell
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sluice._cell import CellReport
 
 
 def watch_pyplot() -> None:
@@ -25,7 +25,7 @@ def watch_pyplot() -> None:
 
     @functools.wraps(original_savefig)
     def savefig(self: Figure, *args: Any, **kwargs: Any) -> Any:
-        _report().savefig_figures.append(self)
+        _cell.current().savefig_figures.append(self)
         return original_savefig(self, *args, **kwargs)
 
     savefig._sluice_watched = True  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ def watch_pyplot() -> None:
 
 def _count_show(*_args: Any, **_kwargs: Any) -> None:
     """Does nothing: a sandbox has no display. Use `save_figure(alt)` to return a figure."""
-    _report().show_calls += 1
+    _cell.current().show_calls += 1
 
 
 def mark_open_figures() -> None:
@@ -45,7 +45,7 @@ def mark_open_figures() -> None:
         figure._sluice_earlier = True
 
 
-def figure_counts(report: CellReport) -> dict[str, int]:
+def figure_counts(report: _cell.CellReport) -> dict[str, int]:
     """The current figure counters for the diagnostics."""
     written = [figure for figure in report.savefig_figures if not is_saved(figure)]
     unsaved = [figure for figure in open_figures() if not hasattr(figure, "_sluice_earlier") and _has_content(figure)]
@@ -70,9 +70,3 @@ def is_saved(figure: Figure) -> bool:
 
 def _has_content(figure: Figure) -> bool:
     return bool(figure.axes or figure.texts or figure.images)
-
-
-def _report() -> CellReport:
-    from sluice._cell import current
-
-    return current()

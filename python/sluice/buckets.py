@@ -20,7 +20,8 @@ WORDS = {
     "ME": "M", "MS": "M", "QE": "Q", "QS": "Q", "YE": "Y", "YS": "Y", "A": "Y", "BMS": "M", "BME": "M",
 }  # fmt: skip
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
-CLOCK = {"s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+#: Nanoseconds of each clock unit, the largest first.
+CLOCK = {"h": 3600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 HOUR = CLOCK["h"]
 DAY = 24 * HOUR
 MISSING = np.iinfo("int64").min
@@ -125,9 +126,9 @@ def read_bucket(freq: object) -> Bucket | None:
 def _exact_bucket(nanoseconds: int, freq: object) -> Bucket:
     if nanoseconds > 0 and nanoseconds % DAY == 0:
         return Bucket(nanoseconds // DAY, "D")
-    for unit in ("h", "min", "s", "ms", "us", "ns"):
-        if nanoseconds > 0 and nanoseconds % CLOCK[unit] == 0:
-            return Bucket(nanoseconds // CLOCK[unit], unit)
+    for unit, size in CLOCK.items():
+        if nanoseconds > 0 and nanoseconds % size == 0:
+            return Bucket(nanoseconds // size, unit)
     raise _unknown(freq)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-SECOND = 10**9
-DAY = 24 * 3600 * SECOND
+from sluice.buckets import CLOCK, DAY
+
+SIZES = {"D": DAY, **CLOCK}
 #: A series has a cadence if at least this share of its steps are whole multiples of it.
 REGULAR_SHARE = 0.8
 TOLERANCE = 0.1
@@ -29,17 +30,10 @@ class Cadence:
             return f"{self.months // 12}Y" if self.months % 12 == 0 else f"{self.months}M"
         if self.weekdays_only:
             return "1B"
-        for unit, size in (
-            ("D", DAY),
-            ("h", 3600 * SECOND),
-            ("min", 60 * SECOND),
-            ("s", SECOND),
-            ("ms", 10**6),
-            ("us", 1000),
-        ):
-            if self.step % size == 0:
-                return f"{self.step // size}{unit}"
-        return f"{self.step / SECOND:.6g}s"
+        for unit in ("D", "h", "min", "s", "ms", "us"):
+            if self.step % SIZES[unit] == 0:
+                return f"{self.step // SIZES[unit]}{unit}"
+        return f"{self.step / SIZES['s']:.6g}s"
 
     def expected(self, start: int, end: int, anchor: int | None = None) -> int:
         """How many points a complete series has from `start` to `end` (nanoseconds, inclusive), one of them at `anchor`."""
@@ -76,10 +70,11 @@ def find_cadence(instants: Any) -> Cadence | None:
 
 def gap_text(nanoseconds: float) -> str:
     """A duration as short text: ``36h``, ``12D``."""
-    for unit, size in (("D", DAY), ("h", 3600 * SECOND), ("min", 60 * SECOND)):
+    for unit in ("D", "h", "min"):
+        size = SIZES[unit]
         if nanoseconds >= 2 * size or (unit == "D" and nanoseconds >= size and nanoseconds % size == 0):
             return f"{nanoseconds / size:.4g}{unit}"
-    return f"{nanoseconds / SECOND:.4g}s"
+    return f"{nanoseconds / SIZES['s']:.4g}s"
 
 
 def _common_step(steps: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -135,36 +134,31 @@ def derive_change_series(
     return changes
 
 
-@dataclass(frozen=True)
-class _Neighbours:
-    """For each observation, whether the same entity was also observed one period before and one period after."""
+def _neighbours(observations: Observations) -> tuple[Any, Any]:
+    """For each observation, whether the same entity was also observed one period before, and one period after.
 
-    before: Any
-    after: Any
-
-
-def _neighbours(observations: Observations) -> _Neighbours:
-    """Observations are sorted by entity, then period, so neighbours in the arrays are neighbours in time."""
+    Observations are sorted by entity, then period, so neighbours in the arrays are neighbours in time.
+    """
     next_is_adjacent = (observations.entity[1:] == observations.entity[:-1]) & (
         observations.period[1:] == observations.period[:-1] + 1
     )
-    return _Neighbours(np.r_[False, next_is_adjacent], np.r_[next_is_adjacent, False])
+    return np.r_[False, next_is_adjacent], np.r_[next_is_adjacent, False]
 
 
 def _changes(observations: Observations, kind: str, sign: int) -> pd.DataFrame:
     count = len(observations.periods)
-    neighbours = _neighbours(observations)
+    was_before, is_after = _neighbours(observations)
     observed = np.bincount(observations.period, minlength=count) > 0
     total = _sum(observations.period, observations.value, count)
-    entering = ~neighbours.before & (observations.period > 0)
-    exiting = ~neighbours.after & (observations.period < count - 1)
+    entering = ~was_before & (observations.period > 0)
+    exiting = ~is_after & (observations.period < count - 1)
     if kind == "flow":
         stable = _sum(observations.period[~entering], observations.value[~entering], count)
         coverage = _sum(observations.period[entering], observations.value[entering], count)
         known = observed & (np.arange(count) > 0)
     else:
-        moved = observations.value[neighbours.before] - observations.value[np.flatnonzero(neighbours.before) - 1]
-        stable = _sum(observations.period[neighbours.before], moved, count)
+        moved = observations.value[was_before] - observations.value[np.flatnonzero(was_before) - 1]
+        stable = _sum(observations.period[was_before], moved, count)
         coverage = _sum(observations.period[entering], observations.value[entering], count) - _sum(
             observations.period[exiting] + 1, observations.value[exiting], count
         )
@@ -205,23 +199,19 @@ def _selected_codes(observations: Observations, selected: Any) -> list[int]:
 def _selected_change(observations: Observations, chosen: list[int], kind: str, sign: int) -> Any:
     """Null where no selected entity was observed in both periods."""
     count = len(observations.periods)
-    before = _neighbours(observations).before
-    taken = np.isin(observations.entity, chosen) & before
+    was_before, _ = _neighbours(observations)
+    taken = np.isin(observations.entity, chosen) & was_before
     values = observations.value[taken] - (observations.value[np.flatnonzero(taken) - 1] if kind == "level" else 0.0)
     known = np.bincount(observations.period[taken], minlength=count) > 0
     return np.where(known, sign * _sum(observations.period[taken], values, count), np.nan)
 
 
 def _events(observations: Observations) -> CoverageEvents:
-    neighbours = _neighbours(observations)
-    first = (
-        np.r_[True, observations.entity[1:] != observations.entity[:-1]]
-        if len(observations.entity)
-        else np.zeros(0, dtype=bool)
-    )
-    last = np.r_[first[1:], True] if len(first) else first
-    enters = np.flatnonzero(~neighbours.before & (observations.period > 0))
-    leaves = np.flatnonzero(~neighbours.after & (observations.period < len(observations.periods) - 1))
+    was_before, is_after = _neighbours(observations)
+    first = np.r_[True, observations.entity[1:] != observations.entity[:-1]]
+    last = np.r_[first[1:], True]
+    enters = np.flatnonzero(~was_before & (observations.period > 0))
+    leaves = np.flatnonzero(~is_after & (observations.period < len(observations.periods) - 1))
     entries = _event_tuples(observations, enters, 0, np.where(first[enters], "first_listed", "gap_end"))
     exits = _event_tuples(observations, leaves, 1, np.where(last[leaves], "delisted", "gap_start"))
     stamps = list(observations.periods)

@@ -56,10 +56,14 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     >>> _ = plt.plot([1, 2, 3], [3, 1, 2])
     >>> save_figure("Line that falls from 3 to 1 and rises to 2", title="Three points")
     """
+    import matplotlib.pyplot as plt
+
     report = _cell.current()
     text = check_alt(alt)
     figure = _chosen_figure(fig)
-    _refuse_saved_or_too_many(figure, report)
+    if is_saved(figure):
+        raise FigureError("this figure was already saved; create a new figure for each save_figure")
+    report.check_artifact_count()
     readings = read_figure(figure)
     if _is_empty(figure, readings):
         raise FigureError("the figure is empty: none of its axes shows a value; plot something before save_figure")
@@ -94,7 +98,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     ):
         for entry in entries:
             report.note(key, entry)
-    _close(figure)
+    plt.close(figure)
 
 
 def check_alt(alt: object) -> str:
@@ -150,12 +154,6 @@ def _chosen_figure(fig: Any) -> Any:
     return figure
 
 
-def _refuse_saved_or_too_many(figure: Any, report: _cell.CellReport) -> None:
-    if is_saved(figure):
-        raise FigureError("this figure was already saved; create a new figure for each save_figure")
-    report.check_artifact_count()
-
-
 def _is_empty(figure: Any, readings: list[Reading]) -> bool:
     """Whether the figure shows nothing: no value except nulls, no artist that could not be read, no text."""
     titles = [getattr(figure, name, None) for name in ("_suptitle", "_supxlabel", "_supylabel")]
@@ -168,9 +166,3 @@ def _is_empty(figure: Any, readings: list[Reading]) -> bool:
 def _has_value(series: dict[str, Any]) -> bool:
     values = series["z"] if series["type"] == "heatmap" else [series["y"] if series["type"] != "barh" else series["x"]]
     return any(value is not None for row in values for value in row)
-
-
-def _close(figure: Any) -> None:
-    import matplotlib.pyplot as plt
-
-    plt.close(figure)

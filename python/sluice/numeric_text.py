@@ -13,21 +13,12 @@ LEADING_ZERO = re.compile(r"\s*[+-]?0\d")
 
 def parse_numeric_text(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with every column of numeric text converted to numbers. A column with any other text in it is unchanged."""
-    changed = {column: numbers for column in frame.columns if (numbers := _numbers(frame[column])) is not None}
-    return (
-        frame.assign(**{str(column): numbers for column, numbers in changed.items()})
-        if changed and all(isinstance(column, str) for column in changed)
-        else _assign(frame, changed)
-    )
-
-
-def _assign(frame: pd.DataFrame, changed: dict[Any, Any]) -> pd.DataFrame:
-    if not changed:
-        return frame
-    copy = frame.copy(deep=False)
-    for column, numbers in changed.items():
-        copy[column] = numbers
-    return copy
+    parsed = frame.copy(deep=False)
+    for column in frame.columns:
+        numbers = _numbers(frame[column])
+        if numbers is not None:
+            parsed[column] = numbers
+    return parsed
 
 
 def _numbers(series: pd.Series[Any]) -> pd.Series[Any] | None:

@@ -65,12 +65,8 @@ def describe_join(
     tz: str,
 ) -> Quality:
     """The report about all sources together, with warnings."""
-    everywhere = set(indexes[0].asi8.tolist()) if len(indexes) == 1 else None
-    if everywhere is None:
-        distinct, counts = np.unique(np.concatenate([part.asi8 for part in indexes]), return_counts=True)
-        complete, union = int((counts == len(indexes)).sum()), len(distinct)
-    else:
-        complete = union = len(everywhere)
+    distinct, counts = np.unique(np.concatenate([part.asi8 for part in indexes]), return_counts=True)
+    complete, union = int((counts == len(indexes)).sum()), len(distinct)
     overlap = complete / union if union else 0.0
     return Quality(
         helper=helper,

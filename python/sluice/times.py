@@ -222,7 +222,7 @@ def _parse(values: list[str], *, utc: bool) -> pd.DatetimeIndex:
         else:
             parsed = pd.Series([*parsed[~left], *other], index=[*parsed.index[~left], *other.index]).sort_index()
     index = pd.DatetimeIndex(parsed)
-    _refuse_unread(index, values, np.ones(len(values), dtype=bool))
+    _refuse_unread(index, values)
     return index.as_unit("ns")
 
 
@@ -240,7 +240,7 @@ def _read_day_or_month_first(values: list[str], tz: str) -> Times:
     parsed = pd.DatetimeIndex(
         pd.to_datetime(pd.Series(values, dtype=object), format="mixed", dayfirst=day_first, errors="coerce")
     )
-    _refuse_unread(parsed, values, np.ones(len(values), dtype=bool))
+    _refuse_unread(parsed, values)
     return Times(_utc(parsed, tz), len(values), ("dates, day first" if day_first else "dates, month first",))
 
 
@@ -265,7 +265,7 @@ def _read_other(values: list[Any], _tz: str) -> Times:
     )
 
 
-def _refuse_unread(parsed: pd.DatetimeIndex, values: list[Any], present: Any) -> None:
+def _refuse_unread(parsed: pd.DatetimeIndex, values: list[Any], present: Any = True) -> None:
     bad = [repr(values[i]) for i in np.flatnonzero(parsed.isna() & present)[:3]]
     if bad:
         raise TimeError(f"cannot parse {', '.join(bad)} as a time; use epochs, ISO 8601 text, dates or datetimes")

@@ -135,9 +135,9 @@ class Table:
         other = to_comparable(test["column"], column, value)
         if kind_of(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
             column = to_texts(column).to_pandas()
-        compare = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}[op]
         matching = np.zeros(len(column), dtype=bool)
-        matching[present] = pd.Series(getattr(column[present], compare)(other)).fillna(False).to_numpy(dtype=bool)
+        # The other operators (eq, ne, lt, le, gt, ge) are also methods of a column.
+        matching[present] = pd.Series(getattr(column[present], op)(other)).fillna(False).to_numpy(dtype=bool)
         return matching
 
     def _order(self, question: dict[str, Any]) -> Any:

@@ -15,27 +15,16 @@ import random
 import sys
 import threading
 import types
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import stack, stdio, traceback_text
-from .connection import Connection, close_all_but, socketpair
+from .connection import LOST_CHANNEL, Connection, close_all_but, socketpair
 from .frames import ChannelClosed, Header
 from .inputs import InputError, Inputs
 from .processes import describe_status
 from .rlimits import DescriptorLimit, prefer_for_oom_kill, set_rlimits
 
 PR_SET_DUMPABLE = 4
-LOST_CHANNEL = 70  # exit status when user code closed the worker's own descriptors
-
-
-@dataclass(frozen=True)
-class CellLimits:
-    """The limits on the output of a cell, as the host sent them. The host checks them again."""
-
-    result_bytes: int
-    artifacts: int
-    artifact_bytes: int
 
 
 class ArtifactsNotAsDeclared(Exception):
@@ -58,7 +47,7 @@ def main(connection_fd: int, stdout_fd: int, stderr_fd: int, announce: bool = Fa
     random.seed(stack.SEED)
     prefer_for_oom_kill()
     close_all_but({connection_fd, stdout_fd, stderr_fd})
-    process = CellProcess(_own_connection(connection_fd, stdout_fd, stderr_fd))
+    process = CellProcess(_open_connection(connection_fd, stdout_fd, stderr_fd))
     try:
         if announce:
             process.connection.send({"type": "imported"})
@@ -68,7 +57,8 @@ def main(connection_fd: int, stdout_fd: int, stderr_fd: int, announce: bool = Fa
     os._exit(LOST_CHANNEL)
 
 
-def _own_connection(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Connection:
+def _open_connection(connection_fd: int, stdout_fd: int, stderr_fd: int) -> Connection:
+    """Connect this process to the monitor: its standard output and error, then its frames."""
     stdio.take_over(stdout_fd, stderr_fd)
     os.set_inheritable(connection_fd, False)
     return Connection(connection_fd, takes_fds=True)
@@ -131,7 +121,7 @@ class CellProcess:
             self.pid = os.getpid()
             random.setstate(random_state)  # `random` reseeds itself in a fork, which would make cells irreproducible
             self.connection.close()  # files that earlier cells opened stay open: they are part of the state
-            self.connection = _own_connection(connection_fd, stdout_fd, stderr_fd)
+            self.connection = _open_connection(connection_fd, stdout_fd, stderr_fd)
             if rehearse:
                 with contextlib.suppress(
                     Exception
@@ -155,7 +145,7 @@ class CellProcess:
         host, worker = map(Connection, socketpair())
         host.send({"type": "cell", "cell": 0, "limits": {"artifacts": 0}, "names": {}}, b"len(inputs) + 1")
         _, code = worker.receive()
-        report = sluice._cell.begin(lambda *_: None, CellLimits(1024, 0, 0))
+        report = sluice._cell.begin(lambda *_: None, sluice._cell.Limits(1024, 0, 0))
         finished = report.finish(*self._execute(code.decode(), "<rehearsal>"))
         worker.send({"type": "done", "diagnostics": finished.diagnostics}, finished.result_json or b"")
         for connection in (host, worker):
@@ -176,7 +166,7 @@ class CellProcess:
 
         threads_before = set(threading.enumerate())
         report = sluice._cell.begin(
-            emit, CellLimits(limits["resultBytes"], limits["artifacts"], limits["artifactBytes"])
+            emit, sluice._cell.Limits(limits["resultBytes"], limits["artifacts"], limits["artifactBytes"])
         )
         result: bytes | None = None
         answer: Header = {"type": "done", "cell": number, "status": "ok"}

@@ -11,6 +11,7 @@ from .frames import MAGIC, PREFIX, ChannelClosed, Header, encode
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_FDS = 200  # the kernel allows 253 in one message
+LOST_CHANNEL = 70  # exit status of a cell process when user code closed the worker's own descriptors
 
 
 class NotAFrame(Exception):
@@ -44,7 +45,7 @@ class Connection:
             rest = memoryview(head + bytes(body))[sent:] if sent < len(head) + len(body) else None
             if rest is not None:
                 self.sock.sendall(rest)
-        except (OSError, TimeoutError):
+        except OSError:
             raise ChannelClosed from None
 
     def fill(self) -> bool:

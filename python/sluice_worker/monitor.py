@@ -19,8 +19,7 @@ from . import stack
 from .frames import ChannelClosed, FrameReader, Header, write_frame
 from .input_store import InputStore
 from .processes import StillRunning, count_threads, describe_status, kill_others, status_in_words
-from .reply_queue import ReplyQueue
-from .running_cell import RunningCell
+from .running_cell import ReplyQueue, RunningCell
 from .scratch import IMAGES, changed_since
 from .state_processes import CellHandle, StateLost, StateProcesses
 

@@ -22,18 +22,15 @@ import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import traceback_text
+from .connection import LOST_CHANNEL, Connection
 from .frames import ChannelClosed, Header
 from .script_code import FILENAME, compile_script
 
-if TYPE_CHECKING:
-    from .connection import Connection
-
 MAX_NAME_CHARACTERS = 1000
 MAX_REPORTED_CALLS = 1000
-LOST_CHANNEL = 70
 NON_FINITE_WARNING = "nan and inf have no JSON form; they are null in the result."
 
 

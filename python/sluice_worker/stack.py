@@ -91,7 +91,10 @@ def warm() -> None:
 
 
 def forget_fonts() -> None:
-    """Close the font files that matplotlib keeps open: user code must start with no descriptor but the channel."""
+    """Close the font files that matplotlib keeps open: user code must start with no descriptor but the channel.
+
+    Matplotlib would otherwise do it in every fork, which writes to half a megabyte of shared pages.
+    """
     from matplotlib import font_manager
 
     getattr(font_manager, "_get_font").cache_clear()  # noqa: B009

@@ -1,7 +1,7 @@
 """The cell processes of a sandbox and the state that each one holds.
 
-The *head* holds the committed variables. A *spare*, forked from the head, runs the next cell. When its cell counts, the
-spare becomes the head, and the old head stays as *previous* for one undo. When its cell fails, the head forks another spare.
+The *head* holds the committed variables. A *spare*, forked from the head, runs the next cell. When that cell is committed,
+the spare becomes the head, and the old head stays as *previous* for one undo. When it fails, the head forks another spare.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ Each fork opens its own connection to the host and sends `lease {lease, token}`.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import select
 import signal
@@ -43,7 +42,6 @@ def main() -> NoReturn:
     from . import monitor, stack
 
     stack.import_stack()
-    _forget_fonts()
     _exit_if_threaded()
     zygote = Zygote(control_in, control_out, program, serve=monitor.serve)
     write_frame(control_out, {"type": "ready", "importMs": round((time.monotonic() - started) * 1000)})
@@ -61,15 +59,6 @@ def _take_control() -> tuple[int, int]:
     os.close(null)
     os.dup2(2, 1)
     return control
-
-
-def _forget_fonts() -> None:
-    """Empty the font cache now. Otherwise matplotlib empties it in every fork, which writes to half a megabyte of shared pages."""
-    from matplotlib import font_manager
-
-    getattr(font_manager, "_get_font").cache_clear()  # noqa: B009
-    gc.collect()
-    gc.freeze()
 
 
 def _exit_if_threaded() -> None:

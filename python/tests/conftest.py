@@ -23,7 +23,7 @@ class Cell:
 
     def __init__(self, **limits: int) -> None:
         self.artifacts: list[tuple[str, dict[str, Any], bytes]] = []
-        self.report = _cell.begin(lambda *artifact: self.artifacts.append(artifact), _cell.DefaultLimits(**limits))
+        self.report = _cell.begin(lambda *artifact: self.artifacts.append(artifact), _cell.Limits(**limits))
 
     @property
     def result(self) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sluice.buckets import CLOCK, read_bucket
-from sluice.cadence import DAY, Cadence, find_cadence, gap_text
+from sluice.buckets import CLOCK, DAY, read_bucket
+from sluice.cadence import Cadence, find_cadence, gap_text
 from sluice.errors import FigureError
 from sluice.figures.reading import Reading
 
@@ -60,15 +60,13 @@ def _measure(
     points = np.unique(moments[has_value])
     points = points[(points >= start) & (points <= end)]
     expected = _expected(cadence, shown, start, end)
-    if fixed is not None:
-        points_counted = len(np.unique(points // max(fixed.step, 1))) if not fixed.months else len(points)
-    else:
-        points_counted = len(points)
+    # Several points in one step of a given cadence count once.
+    counted = len(points) if fixed is None or fixed.months else len(np.unique(points // fixed.step))
     gap_start, gap_end = _largest_gap(points, start, end)
     return {
         "observed": len(points),
         "expected": expected,
-        "coverage": min(points_counted / expected, 1.0) if expected else 1.0,
+        "coverage": min(counted / expected, 1.0) if expected else 1.0,
         "largestGap": gap_text(gap_end - gap_start),
         "cadence": cadence.text,
         "gapStart": _iso(gap_start, stamps),

@@ -18,8 +18,8 @@ RECORD_ATTRIBUTE = "_sluice_call"
 
 def call_record(artist: Any, method: str) -> dict[str, Any] | None:
     """The record of the call if `method` created this artist or container, else None."""
-    record = getattr(artist, RECORD_ATTRIBUTE, None)
-    return record if isinstance(record, dict) and record["method"] == method else None
+    record = any_call_record(artist)
+    return record if record is not None and record["method"] == method else None
 
 
 def any_call_record(artist: Any) -> dict[str, Any] | None:
@@ -164,12 +164,9 @@ def _is_baseline(edge: Any) -> bool:
 
 def _record_box(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     stats = arguments["bxpstats"]
-    positions = arguments["positions"]
     record = {
         "method": "bxp",
-        "positions": list(range(1, len(stats) + 1))
-        if positions is None
-        else [float(position) for position in positions],
+        "positions": _positions(arguments, len(stats)),
         "labels": [str(one.get("label", "")) for one in stats],
         "summaries": [[float(one[key]) for key in ("whislo", "q1", "med", "q3", "whishi")] for one in stats],
         "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats],
@@ -194,12 +191,9 @@ def _record_violin_data(_axes: Any, created: Any, arguments: dict[str, Any]) -> 
 
 def _record_violin(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     stats = arguments["vpstats"]
-    positions = arguments["positions"]
     record = {
         "method": "violin",
-        "positions": list(range(1, len(stats) + 1))
-        if positions is None
-        else [float(position) for position in positions],
+        "positions": _positions(arguments, len(stats)),
         "labels": None,
         "summaries": [[float(one["min"]), np.nan, float(one["median"]), np.nan, float(one["max"])] for one in stats],
         "outliers": None,
@@ -212,6 +206,12 @@ def _record_violin(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
         for artist in (created_artists if name == "bodies" else [created_artists])
     ]
     _store(artists, record)
+
+
+def _positions(arguments: dict[str, Any], count: int) -> list[float]:
+    """Where the boxes or violins are drawn: by default at 1, 2, 3 and so on."""
+    positions = arguments["positions"]
+    return list(range(1, count + 1)) if positions is None else [float(position) for position in positions]
 
 
 def _is_horizontal(arguments: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sluice.errors import OutputLimitError
@@ -18,13 +18,13 @@ MAX_PIXELS = 50_000_000
 MISSING_GLYPH = re.compile(r"Glyph (\d+) .*missing from")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rendered:
     """The picture, and the problems found in it."""
 
     png: bytes
-    overlapping: list[dict[str, Any]] = field(default_factory=list)
-    missing_glyphs: list[dict[str, Any]] = field(default_factory=list)
+    overlapping: list[dict[str, Any]]
+    missing_glyphs: list[dict[str, Any]]
 
 
 def render(figure: Any, axes: list[Any]) -> Rendered:
