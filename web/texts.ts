@@ -162,7 +162,7 @@ export const texts = {
       model_error: "The model failed",
       aborted: "Stopped",
     },
-    noAnswer: "There is no answer.",
+    noAnswer: "This turn ended without an answer.",
     usage: (input: number, output: number): string => `${input.toLocaleString("en-US")} tokens in, ${output.toLocaleString("en-US")} out`,
     data: "Data behind this answer",
     remoteImage: (alt: string): string => `[picture left out: ${alt}]`,

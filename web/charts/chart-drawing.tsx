@@ -1,7 +1,6 @@
-import { useMemo, useState } from "react";
+import { Component, useMemo, useState, type ReactNode } from "react";
 import type { ChartRow, ChartSpec } from "../../src/protocol/chart-spec.ts";
 import { texts } from "../texts.ts";
-import { ChartBoundary } from "./chart-boundary.tsx";
 import { ChartLegend } from "./chart-legend.tsx";
 import { ChartPlot } from "./chart-plot.tsx";
 import { HeatScale } from "./heat-scale.tsx";
@@ -47,4 +46,22 @@ function Drawing({ spec, data, title, height, canZoom = false }: ChartDrawingPro
       {canZoom ? <ZoomBar zoom={inView.zoom}>{drawing}</ZoomBar> : drawing}
     </>
   );
+}
+
+/** Error boundary: a chart that cannot be drawn shows a message, and the rest of the page stays. */
+class ChartBoundary extends Component<{ readonly children: ReactNode }, { readonly reason: string | null }> {
+  override state: { readonly reason: string | null } = { reason: null };
+
+  static getDerivedStateFromError(error: unknown): { reason: string } {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+
+  override render(): ReactNode {
+    if (this.state.reason === null) return this.props.children;
+    return (
+      <p role="alert" className="chart-note">
+        {texts.chart.broken}: {this.state.reason}
+      </p>
+    );
+  }
 }

@@ -1,7 +1,6 @@
 import { useMemo, useRef, useState } from "react";
 import { CartesianGrid, ComposedChart, ReferenceArea, ReferenceLine, XAxis, YAxis } from "recharts";
 import { texts } from "../texts.ts";
-import { describeChart } from "./describe-chart.ts";
 import { xDomain, xPlace, yTicks, type Range } from "./domains.ts";
 import { formatTick } from "./format-value.ts";
 import { AxisNames } from "./layers/axis-names.tsx";
@@ -129,6 +128,13 @@ export function ChartPlot({ plot, visible, title, height, inView }: ChartPlotPro
   );
 }
 
+/** Describes a chart in one sentence for screen readers. */
+function describeChart({ type, spec, series, rows }: Plot, title: string): string {
+  const what = spec.valueKey ?? (series.length > 0 ? series.map(({ label }) => label) : texts.chart.candle).join(", ");
+  return texts.chart.describe(texts.chart.types[type], title, rows.length, what);
+}
+
+/** One y axis as it is drawn. */
 interface YFrame {
   readonly ticks: readonly number[];
   readonly ends: [number, number];

@@ -5,11 +5,12 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-const fixedSteps = [1, 2, 5, 10, 15, 30]
-  .flatMap((n) => [n * second])
-  .concat([1, 2, 5, 10, 15, 30].map((n) => n * minute))
-  .concat([1, 2, 3, 6, 12].map((n) => n * hour))
-  .concat([1, 2, 7, 14].map((n) => n * day));
+const fixedSteps = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * second),
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * minute),
+  ...[1, 2, 3, 6, 12].map((count) => count * hour),
+  ...[1, 2, 7, 14].map((count) => count * day),
+];
 const monthSteps = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200];
 
 /** Ticks between two times at natural boundaries: full hours, days, first days of months and years. */

@@ -1,5 +1,6 @@
 import "./ops.css";
 import { useMemo } from "react";
+import type { Operations } from "../../src/protocol/http-operations.ts";
 import { ApiError } from "../page/api/api-error.ts";
 import { formatBytes, formatCount, formatWhen } from "../page/format.ts";
 import { FailureNotice } from "../page/conversation/failure-notice.tsx";
@@ -8,7 +9,6 @@ import { ChartView } from "../charts/chart-view.tsx";
 import { texts } from "../texts.ts";
 import { Latencies } from "./latencies.tsx";
 import { SelfTest } from "./self-test.tsx";
-import { Tile } from "./tile.tsx";
 import { toCounts, toTimelines } from "./to-charts.ts";
 import { useOperations } from "./use-operations.ts";
 
@@ -44,30 +44,7 @@ export default function OpsPage({ go }: { go(path: string): void }) {
       {error !== null && !now && !isRefused && <FailureNotice error={error} />}
       {now && (
         <>
-          <dl className="tiles">
-            <Tile
-              label={texts.ops.sandboxes}
-              value={`${now.sandboxes.alive} / ${now.sandboxes.places}`}
-              more={`${texts.ops.alive.toLowerCase()}, ${now.sandboxes.waiting} ${texts.ops.waiting.toLowerCase()}`}
-            />
-            <Tile label={texts.ops.warm} value={`${now.pool.warm} / ${now.pool.size}`} />
-            <Tile
-              label={texts.ops.turns}
-              value={formatCount(now.turns.total)}
-              more={`${now.turns.running} ${texts.ops.running}, ${now.turns.queued} ${texts.ops.queued}`}
-            />
-            <Tile label={texts.ops.cellCount} value={formatCount(now.cells.total)} />
-            <Tile
-              label={texts.ops.artifacts}
-              value={formatCount(now.artifacts.reduce((sum, { count }) => sum + count, 0))}
-              more={formatBytes(now.artifacts.reduce((sum, { bytes }) => sum + bytes, 0))}
-            />
-            <Tile
-              label={texts.ops.since}
-              value={formatWhen(now.startedAt)}
-              more={`${now.driver ?? texts.shell.noDriver}, ${now.version}`}
-            />
-          </dl>
+          <Tiles now={now} />
           <div className="ops-grid">
             {[...timelines, ...toCounts(now)].map(({ title, spec, data }) => (
               <section key={title} className="card">
@@ -100,5 +77,42 @@ export default function OpsPage({ go }: { go(path: string): void }) {
         </>
       )}
     </main>
+  );
+}
+
+/** The most important numbers. */
+function Tiles({ now }: { now: Operations }) {
+  return (
+    <dl className="tiles">
+      <Tile
+        label={texts.ops.sandboxes}
+        value={`${now.sandboxes.alive} / ${now.sandboxes.places}`}
+        more={`${texts.ops.alive.toLowerCase()}, ${now.sandboxes.waiting} ${texts.ops.waiting.toLowerCase()}`}
+      />
+      <Tile label={texts.ops.warm} value={`${now.pool.warm} / ${now.pool.size}`} />
+      <Tile
+        label={texts.ops.turns}
+        value={formatCount(now.turns.total)}
+        more={`${now.turns.running} ${texts.ops.running}, ${now.turns.queued} ${texts.ops.queued}`}
+      />
+      <Tile label={texts.ops.cellCount} value={formatCount(now.cells.total)} />
+      <Tile
+        label={texts.ops.artifacts}
+        value={formatCount(now.artifacts.reduce((sum, { count }) => sum + count, 0))}
+        more={formatBytes(now.artifacts.reduce((sum, { bytes }) => sum + bytes, 0))}
+      />
+      <Tile label={texts.ops.since} value={formatWhen(now.startedAt)} more={`${now.driver ?? texts.shell.noDriver}, ${now.version}`} />
+    </dl>
+  );
+}
+
+function Tile({ label, value, more }: { label: string; value: string; more?: string }) {
+  return (
+    <div className="tile">
+      <dt>{label}</dt>
+      <dd>
+        {value} {more !== undefined && <span className="soft">{more}</span>}
+      </dd>
+    </div>
   );
 }

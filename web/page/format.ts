@@ -21,8 +21,8 @@ export function formatCount(value: number): string {
 }
 
 /** Formats a time: the clock time for today, else the date. */
-export function formatWhen(iso: string, now: Date = new Date()): string {
-  const date = new Date(iso);
+export function formatWhen(iso: string): string {
+  const [date, now] = [new Date(iso), new Date()];
   const isToday = date.toDateString() === now.toDateString();
   return isToday
     ? date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })

@@ -1,6 +1,5 @@
-import { memo } from "react";
+import { memo, useId } from "react";
 import { usePlotArea } from "recharts";
-import { useId } from "react";
 import type { Plot } from "../plot.ts";
 import type { Stacked } from "../stack.ts";
 import { AreaLayer } from "./area-layer.tsx";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import type { TableColumn } from "../../../src/protocol/http-tables.ts";
 import type { Order } from "../../charts/sort-head.tsx";
 import { texts } from "../../texts.ts";
@@ -6,7 +6,6 @@ import { server, type TableFilter } from "../api/server.ts";
 import { FailureNotice } from "../conversation/failure-notice.tsx";
 import { FilterForm } from "./filter-form.tsx";
 import { RowsTable } from "./rows-table.tsx";
-import { useDelayed } from "./use-delayed.ts";
 import { useLoaded } from "./use-loaded.ts";
 
 interface RowsViewProps {
@@ -17,6 +16,7 @@ interface RowsViewProps {
 
 const limit = 100;
 
+/** The rows of an alias, one page at a time, with search, filters and sorting on the server. */
 export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
   const [search, setSearch] = useState("");
   const [filter, setFilter] = useState<readonly TableFilter[]>([]);
@@ -83,4 +83,14 @@ export function RowsView({ conversationId, alias, columns }: RowsViewProps) {
       )}
     </div>
   );
+}
+
+/** Debounces a value, so that the server is not asked at every key press. */
+function useDelayed<Value>(value: Value, ms: number): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
 }

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { TurnPlan } from "../../../src/protocol/turn-plan.ts";
 import { texts } from "../../texts.ts";
 import { formatDuration } from "../format.ts";
 import { ArtifactThumb } from "./artifact-thumb.tsx";
 import { CallCard } from "./call-card.tsx";
-import { PlanLine } from "./plan-line.tsx";
 import type { CallView, TurnView } from "./turn-view.ts";
 import { useElapsed } from "./use-elapsed.ts";
 
@@ -35,6 +35,18 @@ export function Timeline({ turn, onOpen }: TimelineProps) {
         </ol>
       )}
     </details>
+  );
+}
+
+function PlanLine({ plan }: { plan: TurnPlan }) {
+  const facts = [texts.turn.intents[plan.chartIntent], plan.population, texts.turn.planSource[plan.source], plan.because].filter(Boolean);
+  return (
+    <li className="plan">
+      <span className="mark mark-ok" aria-hidden />
+      <span className="call-tool">{texts.turn.plan}</span>
+      <span>{plan.measures.join(", ")}</span>
+      <span className="soft">{facts.join(" · ")}</span>
+    </li>
   );
 }
 
