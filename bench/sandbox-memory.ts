@@ -34,7 +34,8 @@ export async function measureSandboxMemory(driver: "gvisor" | "bubblewrap"): Pro
   const found = await Promise.all(
     [...members].map(async (pid) => ({ ...(await readSmaps(pid)), file: driver === "gvisor" ? await readMemoryFile(pid) : 0 })),
   );
-  const sum = (of: (one: (typeof found)[number]) => number): number => found.reduce((total, one) => total + of(one) + one.file, 0) / MB;
+  const sum = (bytesOf: (one: (typeof found)[number]) => number): number =>
+    found.reduce((total, one) => total + bytesOf(one) + one.file, 0) / MB;
   return { privateMb: sum((one) => one.own), proportionalMb: sum((one) => one.proportional) };
 }
 

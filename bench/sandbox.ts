@@ -150,7 +150,7 @@ async function measurePoolHit(cache: string): Promise<BenchRow[]> {
 
 async function measureWarmCell(cache: string, rootfs: string): Promise<BenchRow[]> {
   say("trivial warm cell");
-  const wheels = await openExtraWheels({ cacheDirectory: cache, name: "bench", onProgress: () => {} });
+  const wheels = await openExtraWheels({ cacheDirectory: cache, name: "bench" });
   await using jupyter = await openJupyterKernel({ rootfs, wheels });
   await using gvisor = openRuntime("gvisor", cache, { poolSize: 1 });
   await using bubblewrap = openRuntime("bubblewrap", cache, { poolSize: 1 });
@@ -210,7 +210,7 @@ interface WarmCells {
 
 function toWarmRow({ name, driver, samples, target }: { name: string; driver: Driver; samples: WarmSamples; target?: number }): BenchRow {
   const baseline = { name: "Jupyter kernel", value: median(samples.jupyter) };
-  return toBenchRow({ name, value: median(samples[driver]), unit: "ms", baseline, ...(target === undefined ? {} : { target }) });
+  return toBenchRow({ name, value: median(samples[driver]), unit: "ms", baseline, target });
 }
 
 /** Measures the cell right after one that raised an exception, which must find the old variables: with an empty pool (the worst case) and with the default pool. */
@@ -388,7 +388,7 @@ async function measureFirstPicture(cache: string, rootfs: string): Promise<Bench
 }
 
 async function runOk(session: CellSession, code: string, onOutput?: () => void, onStart?: () => void): Promise<CellOutcome> {
-  const outcome = await session.run({ code, ...(onOutput && { onOutput }), ...(onStart && { onStart }) });
+  const outcome = await session.run({ code, onOutput, onStart });
   if (outcome.status !== "ok") throw new Error(`A cell of the bench ended as ${outcome.status}: ${outcome.error?.message ?? ""}`);
   return outcome;
 }

@@ -66,7 +66,7 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
   const holds = load.failures.length === 0 && load.turns > 0;
   return [
     toBenchRow({
-      name: "serve: failures under load (429 with Retry-After is none)",
+      name: "serve: failures under load (429 with Retry-After does not count)",
       value: load.failures.length,
       unit: "",
       target: 0,

@@ -84,7 +84,7 @@ describe("the sample ads backend on stdio", () => {
       summary: "There is no active identity, profile.",
       details: [],
       hints: [
-        "Set the active identity, profile of the session first.",
+        "Set the active identity, profile first.",
         "Identities: acme, globex. Regions: na, eu, fe. Profiles: see list_profiles.",
       ],
       examples: [],

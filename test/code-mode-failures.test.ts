@@ -448,7 +448,7 @@ return ids`;
       summary: "There is no active identity, region, profile.",
       details: [],
       hints: [
-        "Set the active identity, region, profile of the session first.",
+        "Set the active identity, region, profile first.",
         "Identities: acme, globex. Regions: na, eu, fe. Profiles: see list_profiles.",
       ],
       examples: [],

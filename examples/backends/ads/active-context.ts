@@ -40,7 +40,7 @@ export function readActiveProfile(carrier: CallCarrier): Profile | AdsFailure {
 
 function identityRequired(missing: readonly string[]): AdsFailure {
   const hints = [
-    `Set the active ${missing.join(", ")} of the session first.`,
+    `Set the active ${missing.join(", ")} first.`,
     `Identities: ${identities.join(", ")}. Regions: ${regions.join(", ")}. Profiles: see list_profiles.`,
   ];
   return { kind: "precondition_failed", code: "ACTIVE_IDENTITY_REQUIRED", summary: `There is no active ${missing.join(", ")}.`, hints };

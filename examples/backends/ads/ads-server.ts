@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { createAdsBackend } from "./create-ads-backend.ts";
-import { serveHttp } from "./serve-http.ts";
+import { serveHttp } from "../serve-http.ts";
 
 const { values } = parseArgs({ options: { seed: { type: "string", default: "7" }, http: { type: "string" } } });
 const { createServer } = createAdsBackend({ seed: Number(values.seed) });

@@ -19,7 +19,7 @@ export interface MarketBackendOptions {
   readonly seed: number;
 }
 
-const asset = z.enum(assets).default("BTC");
+const assetSchema = z.enum(assets).default("BTC");
 const date = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "must be a date like 2025-01-31");
 const period = {
   start_date: date.optional().describe(`First day. Default: ${firstDay}.`),
@@ -61,8 +61,8 @@ const earningRows = z.object({
 
 /** An MCP server that imitates a market data service. All its tools are read-only. `createServer` creates the MCP server for one connection or one request. */
 export function createMarketBackend({ seed }: MarketBackendOptions): { createServer(): McpServer } {
-  const reserves = cacheByAsset((of: Asset) => makeReserves(seed, of));
-  const prices = cacheByAsset((of: Asset) => makePrices(seed, of));
+  const reserves = cacheByAsset((asset) => makeReserves(seed, asset));
+  const prices = cacheByAsset((asset) => makePrices(seed, asset));
 
   function createServer(): McpServer {
     const server = new McpServer({ name: "sample-market", version: "1.0.0" }, { capabilities: { tools: {} } });
@@ -87,15 +87,15 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
         title: "Reserves",
         description:
           "Daily reserves of an asset per venue, as long rows {timestamp, venue, reserve}. Default: all venues. A reserve is a level, not a flow. A row may be a null placeholder; the sample of the day then follows a few hours later.",
-        inputSchema: z.object({ asset, venue: z.string().optional().describe("As in list_venues."), ...period }),
+        inputSchema: z.object({ asset: assetSchema, venue: z.string().optional().describe("As in list_venues."), ...period }),
         outputSchema: reserveRows,
         ...taggedAs("reserves"),
       },
-      ({ asset: of, venue, ...between }) => {
+      ({ asset, venue, ...between }) => {
         const wrong = wrongVenue(venue) ?? wrongPeriod(between);
         if (wrong !== null) return toFailure("get_reserves", wrong);
-        const rows = reserves(of).filter((row) => (venue === undefined || row.venue === venue) && isWithin(row.timestamp, between));
-        return toResult({ asset: of, unit: of, rows });
+        const rows = reserves(asset).filter((row) => (venue === undefined || row.venue === venue) && isWithin(row.timestamp, between));
+        return toResult({ asset, unit: asset, rows });
       },
     );
     server.registerTool(
@@ -103,14 +103,14 @@ export function createMarketBackend({ seed }: MarketBackendOptions): { createSer
       {
         title: "Prices",
         description: "Open, high, low and close of an asset in US dollars and its volume, one row per day.",
-        inputSchema: z.object({ asset, ...period }),
+        inputSchema: z.object({ asset: assetSchema, ...period }),
         outputSchema: priceRows,
         ...taggedAs("prices"),
       },
-      ({ asset: of, ...between }) => {
+      ({ asset, ...between }) => {
         const wrong = wrongPeriod(between);
         if (wrong !== null) return toFailure("get_prices", wrong);
-        return toResult({ asset: of, currency: "USD", rows: prices(of).filter((row) => isWithin(row.date, between)) });
+        return toResult({ asset, currency: "USD", rows: prices(asset).filter((row) => isWithin(row.date, between)) });
       },
     );
     server.registerTool(
@@ -187,11 +187,11 @@ function toResult(value: { rows?: readonly unknown[] } & Record<string, unknown>
 }
 
 /** Caches the data of each asset. */
-function cacheByAsset<Rows extends Reserve[] | Price[]>(make: (of: Asset) => Rows): (of: Asset) => Rows {
+function cacheByAsset<Rows extends Reserve[] | Price[]>(make: (asset: Asset) => Rows): (asset: Asset) => Rows {
   const cache = new Map<Asset, Rows>();
-  return (of) => {
-    const rows = cache.get(of) ?? make(of);
-    cache.set(of, rows);
+  return (asset) => {
+    const rows = cache.get(asset) ?? make(asset);
+    cache.set(asset, rows);
     return rows;
   };
 }

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { serveHttp } from "../ads/serve-http.ts";
+import { serveHttp } from "../serve-http.ts";
 import { createMarketBackend } from "./create-market-backend.ts";
 
 const { values } = parseArgs({ options: { seed: { type: "string", default: "7" }, http: { type: "string" } } });
