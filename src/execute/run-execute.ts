@@ -60,23 +60,22 @@ const RESULT_PREVIEW_BYTES = 8 * 1024;
 /** Runs one script and returns its answer. Every failure is the answer's `error`; rejects only with `signal.reason`. */
 export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer> {
   const started = performance.now();
-  const { code, evidence, invoke, identity, watch, signal } = options;
+  const { code, signal } = options;
   const limits = { ...defaultExecuteLimits, ...options.limits };
-  const tools = createScriptTools({ invoke, evidence, limits, identity, watch });
+  const tools = createScriptTools({ ...options, limits });
   const run: Run = { started, tools, choice: { engine: "monty" } };
   const refusal = refuseCode(code, limits);
-  if (refusal !== null) return toAnswer(run, { status: "error", error: refusal });
+  if (refusal !== null) return toAnswer(run, { error: refusal });
   try {
-    run.choice = chooseAvailableEngine(options);
     const outcome = await runOnEngine(run, options, { code, limits, callTool: tools.callTool, signal });
     const { end, prints, toolCalls, executionMs } = outcome;
-    const kept = await keepResult(outcome, options);
-    const warnings = [...kept.warnings, ...tools.warnings, ...warningsOf(outcome)];
-    const error = end.kind === "value" ? {} : { error: toExecuteError(end, run.choice.engine) };
-    return toAnswer(run, { ...kept, ...error, prints, warnings, toolCalls, executionMs });
+    const result =
+      end.kind === "value" ? await keepResult(end.json, options) : { error: toExecuteError(end, run.choice.engine), warnings: [] };
+    const warnings = [...result.warnings, ...tools.warnings, ...warningsOf(outcome)];
+    return toAnswer(run, { ...result, prints, warnings, toolCalls, executionMs });
   } catch (error) {
     if (signal?.aborted || !(error instanceof SluiceError)) throw error;
-    return toAnswer(run, { status: "error", error: unavailable(error) });
+    return toAnswer(run, { error: unavailable(error) });
   }
 }
 
@@ -92,24 +91,34 @@ interface Run {
   choice: EngineChoice;
 }
 
-/** Runs the script on the chosen engine. If Monty's parser does not support its syntax, nothing has run yet, and CPython runs it instead. */
+/**
+ * Chooses an engine and runs the script on it. If Monty's parser does not support the script's syntax, nothing has run yet, and CPython runs it instead.
+ * Throws ENGINE_UNAVAILABLE if CPython is required and missing.
+ */
 async function runOnEngine(
   run: Run,
-  { engines, engine = defaultExecuteSettings.engine }: ExecuteOptions,
+  { engines: { monty, cpython }, engine = defaultExecuteSettings.engine }: ExecuteOptions,
   script: Script,
 ): Promise<EngineOutcome> {
-  if (run.choice.engine === "cpython") return requireCpython(engines).run(script);
-  const outcome = await engines.monty.run(script);
+  run.choice = chooseEngine(script.code, engine);
+  if (run.choice.engine === "cpython") {
+    if (cpython !== undefined) return await cpython.run(script);
+    const message = "The engine is set to cpython, which is not available here.";
+    if (engine === "cpython") throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message });
+    run.choice = { engine: "monty" };
+  }
+  const outcome = await monty.run(script);
   const { end } = outcome;
-  if (end.kind !== "syntax" || !end.unsupported || engine !== "auto" || engines.cpython === undefined) return outcome;
+  if (end.kind !== "syntax" || !end.unsupported || engine !== "auto" || cpython === undefined) return outcome;
   run.choice = { engine: "cpython", reason: unsupportedReason(end) };
-  return engines.cpython.run(script);
+  return await cpython.run(script);
 }
 
-type AnswerParts = Pick<ExecuteAnswer, "status"> & Partial<Omit<ExecuteAnswer, "timing">> & { readonly executionMs?: number };
+type AnswerParts = Partial<Omit<ExecuteAnswer, "status" | "timing">> & { readonly executionMs?: number };
 
 function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executionMs = 0, ...parts }: AnswerParts): ExecuteAnswer {
   return {
+    status: parts.error === undefined ? "ok" : "error",
     resultJson: "null",
     prints: "",
     aliases: tools.aliases,
@@ -120,16 +129,6 @@ function toAnswer({ started, tools, choice: { engine, reason } }: Run, { executi
     ...parts,
     timing: { executionMs: round(executionMs), totalMs: round(performance.now() - started) },
   };
-}
-
-function chooseAvailableEngine({ code, engine = defaultExecuteSettings.engine, engines }: ExecuteOptions): EngineChoice {
-  const choice = chooseEngine(code, engine);
-  return choice.engine === "cpython" && engine === "auto" && engines.cpython === undefined ? { engine: "monty" } : choice;
-}
-
-function requireCpython(engines: ExecuteOptions["engines"]): Engine {
-  if (engines.cpython !== undefined) return engines.cpython;
-  throw new SluiceError({ code: "ENGINE_UNAVAILABLE", message: "The engine is set to cpython, which is not available here." });
 }
 
 function refuseCode(code: string, limits: ExecuteLimits): ToolError | null {
@@ -145,27 +144,18 @@ function unavailable({ message, hint }: SluiceError): ToolError {
 }
 
 async function keepResult(
-  { end }: EngineOutcome,
+  json: string,
   { evidence, code }: ExecuteOptions,
-): Promise<Pick<ExecuteAnswer, "status" | "resultJson" | "resultAlias" | "warnings">> {
-  if (end.kind !== "value") return { status: "error", resultJson: "null", warnings: [] };
-  const bytes = Buffer.byteLength(end.json);
-  if (bytes <= MAX_INLINE_RESULT_BYTES) return { status: "ok", resultJson: end.json, warnings: [] };
+): Promise<Pick<ExecuteAnswer, "resultJson" | "resultAlias" | "warnings">> {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= MAX_INLINE_RESULT_BYTES) return { resultJson: json, warnings: [] };
   try {
-    const { alias } = await evidence.keepResult({ json: end.json, from: "execute", arguments: { code } });
-    return {
-      status: "ok",
-      resultJson: evidence.preview(alias, { maxBytes: RESULT_PREVIEW_BYTES }).json,
-      resultAlias: alias,
-      warnings: [resultPreviewedWarning(bytes, alias)],
-    };
+    const { alias } = await evidence.keepResult({ json, from: "execute", arguments: { code } });
+    const preview = evidence.preview(alias, { maxBytes: RESULT_PREVIEW_BYTES });
+    return { resultJson: preview.json, resultAlias: alias, warnings: [resultPreviewedWarning(bytes, alias)] };
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    return {
-      status: "ok",
-      resultJson: "null",
-      warnings: [resultNotKeptWarning(bytes, error.message)],
-    };
+    return { resultJson: "null", warnings: [resultNotKeptWarning(bytes, error.message)] };
   }
 }
 
