@@ -3,7 +3,7 @@ import type { CellOutcome } from "../protocol/outcome.ts";
 import type { CellRequest, CellSession } from "../cells/open-cell-session.ts";
 import { formatProbe, type ProbeSink, type ProbeValue } from "../protocol/probe.ts";
 
-export interface PythonCall extends CellRequest {
+export interface PythonCall extends Omit<CellRequest, "onStart"> {
   readonly cellSession: CellSession;
   readonly turnId: string;
   readonly onProbe: ProbeSink;
@@ -40,7 +40,6 @@ export async function runPythonInSandbox(call: PythonCall): Promise<CellOutcome>
         boot = sandbox.reused || sandbox.start === "pool" ? "warm" : "cold";
         const { inputAliasCount, inputsBytes } = sandbox;
         probe("python_call_start", { inputsBytes, codeBytes: Buffer.byteLength(request.code), inputAliasCount, sandboxId, boot });
-        request.onStart?.(sandbox);
       },
     });
   } catch (error) {

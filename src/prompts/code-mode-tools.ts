@@ -26,7 +26,7 @@ const stateFields = "Returns session_present, state_scope and state_reason.";
 
 /** Descriptions of the tools that read and set the identity context. */
 export const identityToolDescriptions = {
-  get_session_state: `${stateFields} Read-only, no I/O. Set the identity, region and profile again before the next call if state_scope is "request" or state_reason is not null. The scope cannot change within an execute block: one probe is enough.`,
+  get_session_state: `${stateFields} Read-only, no I/O. Set the identity, region and profile again before the next call if state_scope is "request" or state_reason is not null. The scope cannot change within an execute block: one call is enough.`,
   set_active_identity: `Sets the identity for later calls. ${stateFields} Clears a region or profile that does not belong to this identity.`,
   set_region: `Sets the region for later calls. ${stateFields}`,
   set_active_profile: `Sets the profile for later calls. ${stateFields}`,

@@ -45,7 +45,7 @@ function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): st
     "      await call_tool(name, params)",
     "  except RuntimeError as e:",
     "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
-    'Failures without an envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To probe many candidates, give each call_tool its own try/except.',
+    'Failures without an envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To try many candidates, give each call_tool its own try/except.',
     `If not caught, an envelope is returned unchanged, a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED, and anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
   ].join("\n");
 }
@@ -129,7 +129,7 @@ const polling =
 
 const identityRules = [
   "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they are sent with every later call_tool.",
-  "Call get_session_state at the start of a block: a read-only probe. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one probe is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (the bearer token changed and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
+  "Call get_session_state at the start of a block; it is read-only. Set the context again before the next call if and only if state_scope is 'request' or state_reason is not null. Within a block the scope cannot change; one call is enough. state_reason: 'no_mcp_session' (request-scoped transport), 'token_swapped' (the bearer token changed and the previous tenant's state was cleared), 'bridge_unavailable' (treat as 'request').",
 ].join("\n");
 
 function seconds(milliseconds: number): string {

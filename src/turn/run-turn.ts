@@ -35,8 +35,8 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const context = createModelContext({ evidence, budgets });
   const emit = ignoreListenerErrors(request.onEvent);
   const earlierAliases = evidence.aliases();
-  // Opens nothing: the sandbox starts with the first cell.
   const onProbe = request.onProbe && ignoreListenerErrors(request.onProbe);
+  // Starts nothing: the sandbox starts with the first cell.
   const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts: request.artifacts, onProbe });
 
   emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
@@ -59,10 +59,9 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
 /** Only the steps need the sandbox, so it is closed before the answer is written. */
 async function takeSteps(turn: TurnParts, interpreter: InterpreterTurn): Promise<StepsEnd> {
   const { request, conversation, clock, ledger, context, budgets } = turn;
-  const { evidence } = conversation;
   const signal = clock.stepsSignal;
   const guard = new CallGuard();
-  const calls = createTurnCalls({ ...turn, guard, evidence, policy: request.policy, approve: request.approve, signal });
+  const calls = createTurnCalls({ ...turn, guard, signal });
   try {
     const librarian = await readLibrarianPrompt(turn);
     const tools = new TurnTools({ ...turn, interpreter, calls, hasSandbox: librarian !== null, signal });

@@ -64,14 +64,9 @@ function toTrace({ calls, requested, steps }: Pick<Ledger, "calls" | "requested"
     step: index + 1,
     calls: sorted
       .filter(({ step }) => step === index + 1)
-      .map(({ tool, within, intent, aliases, durationMs, status, artifacts }) => ({
-        tool,
-        ...(within === undefined ? {} : { within: "execute" }),
-        ...(intent === undefined ? {} : { intent }),
-        ...(aliases[0] === undefined ? {} : { alias: aliases[0] }),
-        durationMs,
-        status,
-        artifacts: artifacts.map(({ contentHash }) => contentHash),
-      })),
+      .map(({ tool, within, intent, aliases: [alias], durationMs, status, artifacts }) => {
+        const hashes = artifacts.map(({ contentHash }) => contentHash);
+        return { tool, within: within && "execute", intent, alias, durationMs, status, artifacts: hashes };
+      }),
   }));
 }

@@ -18,10 +18,8 @@ export function createCpythonEngine({ take }: CpythonEngineOptions): Engine {
 
   function track<T>(work: Promise<T>): Promise<T> {
     pending.add(work);
-    work.then(
-      () => pending.delete(work),
-      () => pending.delete(work),
-    );
+    const forget = (): boolean => pending.delete(work);
+    work.then(forget, forget);
     return work;
   }
 

@@ -23,8 +23,6 @@ export interface ReadChildFramesOptions {
   readonly onInvalid: (what: string) => void;
 }
 
-class ChildFrameError extends Error {}
-
 /** Parses the frames of a child and calls back for each. Never throws. */
 export function readChildFrames(readable: Readable, { maxBodyBytes, onFrame, onInvalid }: ReadChildFramesOptions): void {
   let chunks: Buffer[] = [];
@@ -49,7 +47,7 @@ export function readChildFrames(readable: Readable, { maxBodyBytes, onFrame, onI
     const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bufferedBytes);
     chunks = [bytes];
     const length = bytes.readUInt32BE(0);
-    if (length > MAX_HEADER_BYTES + maxBodyBytes()) throw new ChildFrameError(`a frame of ${length} bytes`);
+    if (length > MAX_HEADER_BYTES + maxBodyBytes()) throw new Error(`a frame of ${length} bytes`);
     neededBytes = PREFIX_BYTES + length;
     if (bufferedBytes < neededBytes) return;
     const frame = toFrame(bytes.toString("utf8", PREFIX_BYTES, neededBytes));
@@ -63,9 +61,9 @@ export function readChildFrames(readable: Readable, { maxBodyBytes, onFrame, onI
 
 function toFrame(text: string): ChildFrame {
   const end = text.indexOf("\n");
-  if (end === -1) throw new ChildFrameError("a frame without a header");
+  if (end === -1) throw new Error("a frame without a header");
   const header: unknown = JSON.parse(text.slice(0, end));
-  if (typeof header !== "object" || header === null || Array.isArray(header)) throw new ChildFrameError("a header that is not an object");
+  if (typeof header !== "object" || header === null || Array.isArray(header)) throw new Error("a header that is not an object");
   const fields = header as Record<string, unknown>;
   const body = text.slice(end + 1);
   const type = fields["type"];
@@ -74,17 +72,17 @@ function toFrame(text: string): ChildFrame {
     case "wait":
       return { type };
     case "call":
-      if (!isCount(fields["id"]) || typeof fields["name"] !== "string") throw new ChildFrameError("a call without id and name");
+      if (!isCount(fields["id"]) || typeof fields["name"] !== "string") throw new Error("a call without id and name");
       return { type, id: fields["id"], name: fields["name"], params: body };
     case "print":
       return { type, text: body };
     case "tail":
-      if (!isCount(fields["omittedBytes"])) throw new ChildFrameError("prints without their count");
+      if (!isCount(fields["omittedBytes"])) throw new Error("prints without their count");
       return { type, omittedBytes: fields["omittedBytes"], text: body };
     case "done":
       return { type, header: fields, body };
     default:
-      throw new ChildFrameError("a frame of unknown type");
+      throw new Error("a frame of unknown type");
   }
 }
 

@@ -3,12 +3,11 @@ import { orAbort } from "../../concurrency/or-abort.ts";
 import { errorTable, type ErrorCode } from "../../errors/error-table.ts";
 import type { ForeignToolError } from "../../errors/foreign-tool-error.ts";
 import { createToolError, serializeToolError, type ToolError } from "../../errors/tool-error.ts";
-import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent, TurnEvent } from "../../protocol/turn-events.ts";
+import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent } from "../../protocol/turn-events.ts";
 import type { Approval, ToolPolicy } from "../../tools/tool-policy.ts";
 import type { ToolCallResult } from "../../tools/tool.ts";
-import type { Call, CallEnd, CallFailure, Ledger } from "../ledger.ts";
-import type { TurnRequest } from "../turn-request.ts";
+import type { Call, CallEnd, CallFailure } from "../ledger.ts";
+import type { TurnParts } from "../turn-request.ts";
 import { describeRepeat, type CallGuard } from "./call-guard.ts";
 
 /** The only way to a tool in a turn, for the model and for scripts. Admits or refuses every call, records it and emits its events. */
@@ -30,15 +29,12 @@ export interface OpenCall {
   end(end: CallEnd): void;
 }
 
-export interface TurnCallsOptions extends Pick<TurnRequest, "policy" | "approve"> {
-  readonly ledger: Ledger;
+export interface TurnCallsOptions extends Pick<TurnParts, "request" | "conversation" | "ledger" | "emit"> {
   readonly guard: CallGuard;
-  readonly evidence: EvidenceStore;
-  readonly emit: (event: TurnEvent) => void;
   readonly signal: AbortSignal;
 }
 
-export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit, signal }: TurnCallsOptions): TurnCalls {
+export function createTurnCalls({ request: { policy, approve }, conversation, ledger, guard, emit, signal }: TurnCallsOptions): TurnCalls {
   const open = new Map<string, OpenCall["end"]>();
 
   function request(call: Call): OpenCall {
@@ -51,7 +47,7 @@ export function createTurnCalls({ ledger, guard, evidence, policy, approve, emit
       if (!open.delete(callId)) return;
       const { durationMs = roundToMicroseconds(performance.now() - startedAt), status, aliases = [], artifacts = [], failure } = callEnd;
       const replaced = ledger.end(requested, { ...callEnd, durationMs });
-      const item = aliases[0] === undefined ? null : evidence.get(aliases[0]);
+      const item = aliases[0] === undefined ? null : conversation.evidence.get(aliases[0]);
       const facts = { alias: item?.alias, rows: item?.shape.rows ?? undefined, bytes: item?.bytes, reason: failure?.reason };
       emit({ type: "tool-end", step, callId, tool, server, status, durationMs, ...facts, within });
       for (const [index, artifact] of artifacts.entries()) emit({ type: "artifact", artifact, replaces: index === 0 ? replaced : [] });
