@@ -113,9 +113,8 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   };
 
   function newConversation(tenant: string = "local"): Conversation {
-    const { previewBytes, stepBytes } = budgets;
     return createConversation({
-      evidence: createEvidenceStore({ conversationId: randomUUID(), tenant, budget: { previewBytes, stepBytes } }),
+      evidence: createEvidenceStore({ conversationId: randomUUID(), tenant, budget: budgets }),
     });
   }
 }

@@ -180,14 +180,13 @@ async function openConversation(
   removalSignal: AbortSignal,
   { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
 ): Promise<LiveConversation> {
-  const { previewBytes, stepBytes } = budgets;
   const { evidence: blobs } = storesOf(tenant);
   const rows = history.evidence.list(tenant, id);
   const restored = rows.map(({ record, sha256 }) => ({
     record: evidenceRecordSchema.parse(JSON.parse(record)),
     read: () => blobs.read(sha256),
   }));
-  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes }, restored });
+  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: budgets, restored });
   const data = createConversationData({ evidence, tables });
   const savedAliases = new Set(rows.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {

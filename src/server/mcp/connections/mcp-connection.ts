@@ -36,11 +36,10 @@ export class McpConnection implements AsyncDisposable {
 
   constructor(parts: McpParts, options: McpConnectionOptions) {
     const { id, tenant, artifacts, maxBytes } = options;
-    const { previewBytes, stepBytes } = parts.configuration.budgets;
     this.id = id;
     this.tenant = tenant;
     this.artifacts = artifacts;
-    this.evidence = createEvidenceStore({ conversationId: id, tenant, budget: { previewBytes, stepBytes, totalBytes: maxBytes } });
+    this.evidence = createEvidenceStore({ conversationId: id, tenant, budget: { ...parts.configuration.budgets, totalBytes: maxBytes } });
     this.data = createConversationData({ evidence: this.evidence, tables: parts.tables, files: parts.files });
     this.#parts = parts;
     this.#options = options;
