@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,6 +37,19 @@ describe("docs/configuration.md", () => {
   it("has an example that loads", async () => {
     const { configuration } = await load(fencesOf(page, "json")[0]!);
     expect([configuration.budgets.steps, configuration.limits.sandbox.cellTimeoutMs]).toEqual([8, 30_000]);
+  });
+
+  it("shows lines that `sluice config` prints for the example", async () => {
+    await load(fencesOf(page, "json")[0]!);
+    const env = { ...process.env, MARKET_KEY: "a", ADS_TOKEN: "b" };
+    const printed = execFileSync(path.join(root, "bin/sluice"), ["config"], { cwd: directory, env, encoding: "utf8" });
+    const linesOf = (text: string): string[] =>
+      text
+        .trim()
+        .split("\n")
+        .map((line) => line.replaceAll(/ +/g, " "));
+    const shown = fencesOf(page, "text").find((text) => text.includes("MARKET_KEY"))!;
+    expect(linesOf(shown).filter((line) => !linesOf(printed).includes(line))).toEqual([]);
   });
 
   it("shows the real error messages", async () => {
