@@ -10,7 +10,7 @@ import { createArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 import type { DriverName, SandboxDriver, Snapshot } from "../sandbox/contract.ts";
 import { withLimits } from "../sandbox/limits.ts";
-import type { Gate } from "../sandbox/pool.ts";
+import { openInPlace, type Gate } from "../sandbox/pool.ts";
 import { parseJson } from "../text/json.ts";
 import { openCellSession, type CellSession } from "./open-cell-session.ts";
 
@@ -143,15 +143,8 @@ async function runSelfTest({ driver, snapshot, gate, signal }: SelfTestOptions):
     rollback: driver.rollback,
     limits,
     take: async () => {
-      const leave = await gate.enter(signal);
-      try {
-        const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", signal });
-        void lease.died.then(leave);
-        return { lease, start: lease.start };
-      } catch (error) {
-        leave();
-        throw error;
-      }
+      const lease = await openInPlace({ driver, snapshot, limits, leave: await gate.enter(signal), signal });
+      return { lease, start: lease.start };
     },
   });
   const checks = await tryToBreakOut(session, toSelfTestCode({ ...bait, processes: limits.processes }), signal);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Lease, SandboxDriver, SandboxLimits, Snapshot } from "./contract.ts";
+import type { Lease, OpenOptions, SandboxDriver, SandboxLimits, Snapshot } from "./contract.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { NoSandboxError } from "../errors/sluice-error.ts";
 
@@ -50,12 +50,12 @@ export class SandboxPool implements AsyncDisposable {
   /** Takes a warm sandbox, or opens a new one when none is ready or `limits` differ from the pool's. Waits for a place in the gate. */
   async take({ limits = this.#options.limits, signal }: { limits?: SandboxLimits; signal?: AbortSignal }): Promise<TakenLease> {
     signal?.throwIfAborted();
-    const { gate } = this.#options;
+    const { driver, snapshot, gate } = this.#options;
     const isPooled = haveSameSandboxLimits(limits, this.#options.limits);
     // All places are taken, but one of them by a sandbox that this pool is opening right now: wait for it.
     if (isPooled && this.warm === 0 && this.#filling !== null && gate.taken >= gate.places) await this.#fillNow();
     const warm = isPooled ? this.#warmLeases.shift() : undefined;
-    const lease = warm ?? (await this.#open(limits, await gate.enter(signal), signal));
+    const lease = warm ?? (await openInPlace({ driver, snapshot, limits, leave: await gate.enter(signal), signal }));
     this.#refill(REFILL_DELAY_MS);
     return { lease, start: warm === undefined ? lease.start : "pool" };
   }
@@ -72,18 +72,6 @@ export class SandboxPool implements AsyncDisposable {
     clearTimeout(this.#retry);
     await this.#filling;
     await Promise.all(this.#warmLeases.splice(0).map((lease) => lease.close()));
-  }
-
-  async #open(limits: SandboxLimits, release: () => void, signal?: AbortSignal): Promise<Lease> {
-    const { driver, snapshot } = this.#options;
-    try {
-      const lease = await driver.open({ snapshot, limits, networkPolicy: "deny-all", signal });
-      void lease.died.then(release);
-      return lease;
-    } catch (error) {
-      release();
-      throw error;
-    }
   }
 
   /** Closes a warm sandbox when a caller waits for its place: one with other limits, or a self-test. */
@@ -110,13 +98,14 @@ export class SandboxPool implements AsyncDisposable {
   }
 
   async #fill(delay: Promise<void>): Promise<void> {
-    const { gate, limits, size } = this.#options;
+    const { driver, snapshot, gate, limits, size } = this.#options;
+    const { signal } = this.#closing;
     await delay;
-    while (this.warm < size && !this.#closing.signal.aborted) {
-      const release = gate.tryEnter();
-      if (release === null) return;
+    while (this.warm < size && !signal.aborted) {
+      const leave = gate.tryEnter();
+      if (leave === null) return;
       try {
-        this.#keep(await warmUp(await this.#open(limits, release, this.#closing.signal)));
+        this.#keep(await warmUp(await openInPlace({ driver, snapshot, limits, leave, signal })));
       } catch {
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
@@ -149,6 +138,20 @@ export class SandboxPool implements AsyncDisposable {
     this.#warmLeases.splice(at, 1);
     this.#refill();
     return true;
+  }
+}
+
+type PlacedOptions = Omit<OpenOptions, "networkPolicy"> & { readonly driver: SandboxDriver; readonly leave: () => void };
+
+/** Opens a sandbox for a place in the gate. The sandbox holds the place until it dies; `leave` gives it back. */
+export async function openInPlace({ driver, leave, ...options }: PlacedOptions): Promise<Lease> {
+  try {
+    const lease = await driver.open({ ...options, networkPolicy: "deny-all" });
+    void lease.died.then(leave);
+    return lease;
+  } catch (error) {
+    leave();
+    throw error;
   }
 }
 
