@@ -29,7 +29,7 @@ describe("approval on the page", () => {
   const ended = (): Promise<void> => page.locator("[data-status=ended]").waitFor({ timeout: 2 * minutes });
 
   it(
-    "asks before a tool changes something, with its arguments, and waits: it is not called before, and not when it is refused",
+    "shows a call that changes something with its arguments, and makes it only after approval",
     async () => {
       await ask("Delete the note");
       const question = page.getByRole("alertdialog");
@@ -60,7 +60,7 @@ describe("approval on the page", () => {
   );
 
   it(
-    "asks for what a script calls, too",
+    "asks for the calls of a script too",
     async () => {
       const before = server.calls().length;
       await server.restart(scriptApprovalScript);

@@ -10,9 +10,7 @@ export async function showInHost(page: Page, structuredContent: unknown, theme: 
   await page.frameLocator("iframe").locator(".chart, [role=alert]").first().waitFor();
 }
 
-/**
- * A host of MCP Apps, as small as one can be: a frame without an origin and without network, the handshake, then one tool result.
- */
+/** A minimal host of MCP Apps: a frame without origin and network, the handshake, then one tool result. */
 export async function openInHost(page: Page, structuredContent: unknown, theme: "light" | "dark" = "light"): Promise<void> {
   await page.setContent(
     `<!doctype html><style>body{margin:0;background:${theme === "dark" ? "#1a1d20" : "#fff"}}iframe{border:0;width:100%;height:100vh}</style>`,

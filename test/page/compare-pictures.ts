@@ -9,10 +9,9 @@ export function hasReference(name: string): boolean {
 }
 
 /**
- * In how many pixels a picture differs visibly from its reference, as a share of those that the reference has drawn on: the ground is most of a chart, and
- * a lost line must not hide in it. An edge that is smoothed otherwise or lies a pixel aside is the same: a pixel differs when its colour lies outside of
- * all colours around that place in the other picture. 1 when the sizes differ, and when there was no reference: then
- * it is written, for someone to look at and commit.
+ * Returns the share of differing pixels, relative to the pixels that the reference draws on; most of a chart is background, in which a lost line would not
+ * count. A pixel differs if its colour is outside the range of the colours around that place in the other picture, so different smoothing and shifts by one
+ * pixel do not count. Returns 1 if the sizes differ. Without a reference, writes the picture as the new reference, to be checked and committed, and returns 1.
  */
 export async function shareOfDifference(page: Page, name: string, png: Buffer): Promise<number> {
   const file = fileOf(name);

@@ -67,7 +67,7 @@ describe("a conversation on the page", () => {
   });
 
   it(
-    "answers the sample question with figure, chart and coverage in sight, and folds what it did into one line",
+    "answers the sample question with figure, chart and coverage notices, and folds the timeline into one line",
     async () => {
       await page.getByRole("button", { name: /Reserves of all venues/ }).click();
       await page.locator("[data-status=running] .timeline[open]").waitFor({ timeout: minutes });
@@ -127,7 +127,7 @@ describe("a conversation on the page", () => {
   });
 
   it(
-    "asks again, and asks again with edits: what came after gives way, also after a reload",
+    "asks a question again and with edits; the new answer replaces the old one, also after a reload",
     async () => {
       const address = page.url();
       const turnId = (): Promise<string | null> => page.locator("[data-status=ended]").getAttribute("data-turn");
@@ -150,7 +150,7 @@ describe("a conversation on the page", () => {
   );
 
   it(
-    "finds its conversations after a restart of the server, by words too",
+    "lists and searches conversations after a restart of the server",
     async () => {
       await page.getByRole("button", { name: "New conversation" }).first().click();
       await page.getByRole("textbox", { name: "Your question" }).fill("Something about zebras?");

@@ -40,7 +40,7 @@ describe("data on the page", () => {
     );
 
   it(
-    "makes an alias with its rows of every kind of data file that is dropped on it",
+    "turns every kind of dropped data file into an alias with rows",
     async () => {
       const files = await makeDataFiles();
       expect(

@@ -31,7 +31,7 @@ describe("untrusted text on the page", () => {
   const panel = (): Locator => page.locator(".panel");
 
   it(
-    "keeps it as text in a turn: question, plan, arguments of tools, output, errors, alt text, titles, names of conversations",
+    "stays text in a turn: question, plan, tool arguments, output, errors, alt text, titles, conversation names",
     async () => {
       await page.getByRole("textbox", { name: "Your question" }).fill(question);
       await page.keyboard.press("Enter");
@@ -121,7 +121,7 @@ describe("untrusted text on the page", () => {
   });
 
   it(
-    "keeps it as text in the data browser: rows of a tool, columns, results, and a file with such a name",
+    "stays text in the data browser: rows of a tool, columns, results, and the name of a file",
     async () => {
       const id = page.url().split("/").at(-1) ?? "";
       const csv = `"${evil.replaceAll('"', '""')}",note\n"${evil.replaceAll('"', '""')}",javascript:window.owned=16\nx,![p](https://evil.example/cell.png)\n`;

@@ -64,7 +64,7 @@ describe("the page by keyboard alone", () => {
   );
 
   it(
-    "edits the question, asks again, and opens what was done",
+    "edits the question, asks again, and opens the timeline",
     async () => {
       await reach("Edit", "Shift+Tab");
       await press("Enter");
@@ -130,7 +130,7 @@ describe("the page by keyboard alone", () => {
   );
 
   it(
-    "goes to the data behind it, filters, orders and pages through it, and comes back to where it was",
+    "opens the data of a figure, filters, sorts and pages through it, and returns the focus",
     async () => {
       await reach("Code", "Shift+Tab");
       await press("ArrowRight");
@@ -162,7 +162,7 @@ describe("the page by keyboard alone", () => {
   );
 
   it(
-    "finds a conversation, answers a question for approval, and chooses the colours",
+    "finds a conversation, answers an approval request, and chooses the colours",
     async () => {
       await server.restart(approvalScript);
       await page.goto(server.url);

@@ -27,7 +27,7 @@ describe("looks of the page", () => {
   }, 2 * minutes);
 
   it.each(looks)(
-    "is as good %s, wherever one is",
+    "fits the screen and has no accessibility faults in any state (%s)",
     async (_how, options) => {
       const page = await server.visit(browser, options);
       const isSmall = options.viewport !== undefined;

@@ -105,7 +105,7 @@ describe("operations", () => {
   });
 
   it(
-    "is live: what runs now is seen without a reload",
+    "updates its numbers without a reload",
     async () => {
       const status = page.locator("header [role=status]");
       const updated = await status.innerText();
@@ -139,7 +139,7 @@ describe("operations", () => {
   it.each([
     ["dark", { colorScheme: "dark" as const }],
     ["390 pixels wide", { viewport: { width: 390, height: 844 }, hasTouch: true }],
-  ])("is as good %s", async (_how, options) => {
+  ])("fits the screen and has no accessibility faults (%s)", async (_how, options) => {
     const other = await server.visit(browser, options);
     await other.goto(`${server.url}/ops`);
     await other.locator(".ops-grid .chart-plot svg").first().waitFor();

@@ -47,7 +47,7 @@ describe("the docked panel", () => {
   const artifact = <Kind extends "image" | "chart">(kind: Kind): Kind extends "image" ? ImageArtifact : ChartArtifact =>
     turn.result?.artifacts.find((one) => one.kind === kind) as never;
 
-  it("shows the dataset's numbers of a chart, and sorts them", async () => {
+  it("shows the numbers of a chart, which are those of the dataset, and sorts them", async () => {
     await open("Chart 1");
     await tab("Numbers");
     await panel().locator(".data-table").waitFor();
@@ -61,7 +61,7 @@ describe("the docked panel", () => {
     expect(await findBarriers(page)).toEqual([]);
   });
 
-  it("shows the numbers that were drawn in a figure, which are the dataset's, and sorts them", async () => {
+  it("shows the numbers of a figure, which are those of the dataset, and sorts them", async () => {
     await open("Figure 1");
     await tab("Numbers");
     await panel().getByText("100 of 731 rows").waitFor();
@@ -80,7 +80,7 @@ describe("the docked panel", () => {
   });
 
   it(
-    "gives a figure as PNG, CSV, Parquet and JSON: the picture of the store, and every number in it",
+    "downloads a figure as PNG, CSV, Parquet and JSON, with the stored picture and every number",
     async () => {
       const { title = "", contentHash, figure } = artifact("image");
       const name = title.toLowerCase().replaceAll(" ", "-");
@@ -106,7 +106,7 @@ describe("the docked panel", () => {
   );
 
   it(
-    "gives a chart as PNG, CSV, Parquet and JSON, each with the numbers of the dataset",
+    "downloads a chart as PNG, CSV, Parquet and JSON, each with the numbers of the dataset",
     async () => {
       await open("Chart 1");
       await panel().locator(".chart-marks path").first().waitFor();
@@ -125,7 +125,7 @@ describe("the docked panel", () => {
     3 * minutes,
   );
 
-  it.each(["light", "dark"] as const)("gives a chart as an SVG that needs nothing else, from the %s page", async (theme) => {
+  it.each(["light", "dark"] as const)("downloads a chart as a standalone SVG, from the %s page", async (theme) => {
     await page.emulateMedia({ colorScheme: theme });
     const { name, text } = await save("SVG");
     await page.emulateMedia({ colorScheme: null });
@@ -164,7 +164,7 @@ describe("the docked panel", () => {
   });
 
   it(
-    "runs the code of a figure again with edits, the new beside the old",
+    "runs the code of a figure with edits, and shows the new outcome beside the old one",
     async () => {
       await tab("Code");
       const editor = page.getByRole("textbox", { name: "Code of the cell" });
@@ -198,7 +198,7 @@ describe("the docked panel", () => {
   );
 
   it(
-    "names the data that it was made of with its rows, and goes from there to the data browser and back",
+    "names the data behind a figure with its rows, opens it in the data browser, and returns",
     async () => {
       await tab("Data");
       const inputs = panel().locator(".aliases li");

@@ -40,7 +40,7 @@ describe("turns on the page", () => {
   const lastTick = async (): Promise<number> => lastOf((await page.locator(".output").allInnerTexts()).join(""));
 
   it(
-    "shows what a turn does while it does it: the plan, the tool, the code, its output as it comes, the picture before the next cell ends",
+    "shows a running turn live: plan, tool call, code, output, and each picture as soon as it exists",
     async () => {
       await ask("What is the mean price?");
       await expect.poll(lastTick, { timeout: 2 * minutes }).toBeGreaterThanOrEqual(0);
@@ -92,7 +92,7 @@ describe("turns on the page", () => {
   });
 
   it(
-    "goes on after a reload in the middle of it, with what was and what is new, and stops in mid-cell",
+    "continues to show a running turn after a reload, and stops it during a cell",
     async () => {
       const [address, seen] = [page.url(), await lastTick()];
       expect(address).toMatch(/\/c\/c_[0-9a-f]{32}$/);
@@ -180,7 +180,7 @@ describe("turns on the page", () => {
   });
 
   it(
-    "says in sight that the chart failed, and why",
+    "shows that the chart failed, and why, without opening anything",
     async () => {
       await begin(failedChartScript, "Plot the mean price");
       await ended();
@@ -196,7 +196,7 @@ describe("turns on the page", () => {
   );
 
   it(
-    "says in sight that a line has a hole, and copies the answer as it is",
+    "shows that a line has a gap, and copies the answer unchanged",
     async () => {
       await begin(sparseModelScript, "Plot the prices");
       await ended();
