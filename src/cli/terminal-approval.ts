@@ -6,7 +6,7 @@ import type { Approval } from "../tools/tool-policy.ts";
 import { clipText } from "../text/clip-text.ts";
 import { toTerminal } from "./terminal.ts";
 
-export interface ApprovalTerminal {
+interface ApprovalTerminal {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly output: Writable & { readonly isTTY?: boolean };
 }
@@ -14,13 +14,12 @@ export interface ApprovalTerminal {
 const SHOWN_CHARACTERS = 2_000;
 
 /** Asks the user at the terminal, one question at a time. Without a terminal it approves nothing, and the refusal says what to configure. */
-export function createTerminalApproval({
-  input,
-  output,
-}: ApprovalTerminal): (request: ApprovalRequestEvent, signal: AbortSignal) => Promise<Approval> {
-  if (input.isTTY !== true || output.isTTY !== true) return async (request) => ({ approved: false, because: noTerminal(request) });
+export function createTerminalApproval(terminal: ApprovalTerminal) {
   const questions = createLimiter({ places: 1 });
-  return (request, signal) => questions.run(() => ask({ input, output }, request, signal), signal);
+  return async (request: ApprovalRequestEvent, signal: AbortSignal): Promise<Approval> => {
+    if (terminal.input.isTTY !== true || terminal.output.isTTY !== true) return { approved: false, because: noTerminal(request) };
+    return await questions.run(() => ask(terminal, request, signal), signal);
+  };
 }
 
 async function ask({ input, output }: ApprovalTerminal, request: ApprovalRequestEvent, signal: AbortSignal): Promise<Approval> {

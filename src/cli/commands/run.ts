@@ -140,7 +140,7 @@ function toKinds(text: string): ("image" | "chart")[] {
   const kinds = text
     .split(",")
     .map((kind) => kind.trim())
-    .filter((kind) => kind !== "");
+    .filter(Boolean);
   for (const kind of kinds) if (kind !== "image" && kind !== "chart") throw wrong(`--expect must be image, chart or both, not ${kind}.`);
   if (kinds.length === 0) throw wrong("--expect must be image, chart or both.");
   return [...new Set(kinds)] as ("image" | "chart")[];
@@ -174,7 +174,7 @@ function wrong(message: string): UsageError {
 
 /** Reads the code of a cell from a file, or from standard input for `-`. Accepts UTF-8 with or without a byte order mark, like Python. */
 export async function readScriptFile(script: string, signal: AbortSignal): Promise<string> {
-  const bytes = script === "-" ? await readStandardInput(signal) : await readNamed(script, "the script", signal);
+  const bytes = await readBytes(script, "the script", signal);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
@@ -186,24 +186,19 @@ export async function readScriptFile(script: string, signal: AbortSignal): Promi
 export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<CellInput> {
   const format = formatOf(file);
   if (format === null) throw wrong(`--input ${alias}=${file}: supported extensions are ${dataFileEndings.join(", ")}.`);
-  return { format, bytes: await readNamed(file, `the input ${alias}`, signal) };
+  return { format, bytes: await readBytes(file, `the input ${alias}`, signal) };
 }
 
-async function readStandardInput(signal: AbortSignal): Promise<Buffer> {
+/** Reads a file, or standard input for `-`. */
+async function readBytes(file: string, what: string, signal: AbortSignal): Promise<Buffer> {
   try {
+    if (file !== "-") return await readFile(file, { signal });
     return Buffer.concat(await Array.fromAsync(addAbortSignal(signal, process.stdin) as AsyncIterable<Buffer>));
-  } catch (error) {
+  } catch (cause) {
     signal.throwIfAborted();
-    throw notRead("the script", "standard input", error);
-  }
-}
-
-async function readNamed(file: string, what: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    return await readFile(file, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw notRead(what, file, error);
+    const { code = "", message: reason } = cause as NodeJS.ErrnoException;
+    const message = `Cannot read ${what} from ${file === "-" ? "standard input" : file}: ${reasons[code] ?? reason}.`;
+    throw new UsageError({ code: "FILE_NOT_READ", message, cause });
   }
 }
 
@@ -212,8 +207,3 @@ const reasons: Readonly<Record<string, string>> = {
   EISDIR: "it is a directory",
   EACCES: "permission denied",
 };
-
-function notRead(what: string, from: string, cause: unknown): UsageError {
-  const { code = "", message } = cause as NodeJS.ErrnoException;
-  return new UsageError({ code: "FILE_NOT_READ", message: `Cannot read ${what} from ${from}: ${reasons[code] ?? message}.`, cause });
-}
