@@ -83,10 +83,7 @@ describe("the sample ads backend on stdio", () => {
       tool: "list_campaigns",
       summary: "There is no active identity, profile.",
       details: [],
-      hints: [
-        "Set the active identity, profile first.",
-        "Identities: acme, globex. Regions: na, eu, fe. Profiles: see list_profiles.",
-      ],
+      hints: ["Set the active identity, profile first.", "Identities: acme, globex. Regions: na, eu, fe. Profiles: see list_profiles."],
       examples: [],
       error_code: "ACTIVE_IDENTITY_REQUIRED",
       retryable: false,
