@@ -78,7 +78,6 @@ class Monitor:
         self.running: RunningCell | None = None
         self.awaits_decision = False  # the spare's cell succeeded, and the host has yet to commit it or roll it back
         self.left_threads = False  # whether that cell left threads behind
-        self.ready: set[int] = set()  # descriptors with something to read in this round
         self.processes = StateProcesses(import_stack, self._on_frame)
 
     def await_import(self) -> None:
@@ -91,7 +90,7 @@ class Monitor:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         while True:
             # The host's next frame may have been read ahead, and then its descriptor does not become readable for it.
-            self.ready = ready = {fd for fd, _ in self._poll(child_ended).poll(0 if self.host.ahead else None)}
+            ready = {fd for fd, _ in self._poll(child_ended).poll(0 if self.host.ahead else None)}
             if child_ended in ready:
                 os.read(child_ended, 4096)
                 self._reap()
@@ -245,7 +244,7 @@ class Monitor:
 
     def _finish(self, running: RunningCell, header: Header, body: bytes) -> None:
         """Send the answer to the host."""
-        running.finish_output(self.ready)
+        running.finish_output()
         succeeded = header.get("status") == "ok"
         threads = header.pop("threads", 0)
         header["leftBehind"] = {"threads": threads, "processes": header.pop("processes", 0)}
@@ -290,7 +289,7 @@ class Monitor:
         running = self.running
         assert running is not None
         self._kill_cell(running)
-        running.finish_output(self.ready)
+        running.finish_output()
         self.running = None
         changed = changed_since(running.changes_since)
         self._send({"type": "ended", "cell": running.number, **how, "scratchChanged": changed})

@@ -51,10 +51,10 @@ class OutputStream:
             send({"stream": self.name}, live)
         return len(data)
 
-    def finish(self, send: SendOutput, *, drain: bool) -> None:
-        """Send the kept tail and the number of omitted bytes. `drain`: first read what is left in the pipe."""
+    def finish(self, send: SendOutput) -> None:
+        """Read what is left in the pipe, then send the kept tail and the number of omitted bytes."""
         drained = 0
-        while drain and drained < MAX_DRAIN_BYTES and (got := self.forward(send)):
+        while drained < MAX_DRAIN_BYTES and (got := self.forward(send)):
             drained += got
         self._trim()
         if self.tail or self.omitted:

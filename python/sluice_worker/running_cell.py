@@ -14,7 +14,7 @@ from .state_processes import CellHandle
 
 @dataclass
 class RunningCell:
-    """One running cell. `send` sends a frame to the host; `ready` are the descriptors that have something to read."""
+    """One running cell. `send` sends a frame to the host."""
 
     number: int
     rollback: str
@@ -28,17 +28,15 @@ class RunningCell:
     replies: ReplyQueue | None = None
 
     def forward_output(self, ready: set[int]) -> None:
-        """Send what the cell printed."""
+        """Send what the cell printed to the streams that are ready to be read."""
         for stream in self.runner.streams:
             if stream.fd in ready:
                 stream.forward(self._send_output)
 
-    def finish_output(self, ready: set[int]) -> None:
+    def finish_output(self) -> None:
         """Send the rest of the output."""
         for stream in self.runner.streams:
-            # Everything written before `done` was readable when `done` arrived, so a stream that was not ready then is empty.
-            drain = self.answer is None or stream.fd in ready
-            stream.finish(self._send_output, drain=drain)
+            stream.finish(self._send_output)
 
     def _send_output(self, header: Header, body: bytes) -> None:
         self.send({"type": "output", "cell": self.number, **header}, body)
