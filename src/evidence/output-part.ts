@@ -73,7 +73,7 @@ export function measureText(text: string): number | null {
       const encoded = transcode(piece.subarray(0, written), "utf16le", "utf8");
       bytes += encoded.length;
       // Frees the memory now, for the next piece. Getting new memory would take as long as transcoding.
-      if (encoded.length === encoded.buffer.byteLength) (encoded.buffer as ArrayBuffer).transfer(0);
+      if (encoded.length === encoded.buffer.byteLength) encoded.buffer.transfer(0);
     } catch {
       return null;
     }
