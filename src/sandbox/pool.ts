@@ -166,13 +166,20 @@ async function warmUp(lease: Lease): Promise<Lease> {
 
 /** Whether a sandbox opened with one set of limits can be used with the other. */
 function haveSameSandboxLimits(a: SandboxLimits, b: SandboxLimits): boolean {
-  return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => isAppliedPerCell(name) || a[name] === b[name]);
+  return a === b || (Object.keys(a) as (keyof SandboxLimits)[]).every((name) => limitsOfCells.has(name) || a[name] === b[name]);
 }
 
-/** Whether the host applies the limit to each cell, and not when it opens the sandbox. */
-function isAppliedPerCell(name: keyof SandboxLimits): boolean {
-  return name !== "memoryBytes" && name !== "processes" && name !== "scratchBytes" && name !== "openFiles" && name !== "inputBytes";
-}
+/** The limits that the host applies to each cell. Any other limit, also a new one, applies from the moment a sandbox is opened. */
+const limitsOfCells: ReadonlySet<keyof SandboxLimits> = new Set([
+  "cellTimeoutMs",
+  "leaseTimeoutMs",
+  "codeBytes",
+  "stdoutBytes",
+  "stderrBytes",
+  "resultBytes",
+  "artifacts",
+  "artifactBytes",
+]);
 
 /** Limits the number of sandboxes of a runtime, over all drivers and including warm ones. */
 export type Gate = Limiter;
