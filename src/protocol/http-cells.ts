@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { artifactSchema } from "./artifact.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
+import { cellTimingSchema } from "./outcome.ts";
 
 /** Body of `POST /api/cells`: runs one cell of an ended turn again with different code. */
 export const cellRunCreationSchema = z.strictObject({
@@ -29,7 +30,7 @@ export const cellRunSchema = z.strictObject({
   isResultCut: z.boolean(),
   artifacts: z.array(artifactSchema),
   diagnostics: z.record(z.string(), z.unknown()),
-  timing: z.strictObject({ queueMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
+  timing: cellTimingSchema,
   previous: z.strictObject({ code: z.string(), resultAlias: z.string().nullable(), artifacts: z.array(z.string()) }),
 });
 

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { ChartRow, ChartSpec } from "./chart-spec.ts";
 import type { Figure } from "./figure.ts";
 import type { CellError } from "./worker-frames.ts";
@@ -29,6 +30,9 @@ export type CellArtifact =
     }
   | { kind: "chart"; title?: string; contentHash: string; spec: ChartSpec; data: ChartRow[]; bytes: Uint8Array };
 
+/** Where the time of a call went. */
+export const cellTimingSchema = z.strictObject({ queueMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() });
+
 /** What a cell produced. `runCell` measures it, and `judgeCell` decides `status`, `error` and `diagnostics`. `sluice run --json` prints new fields as they are. */
 export interface CellOutcome {
   schemaVersion: 1;
@@ -41,7 +45,8 @@ export interface CellOutcome {
   artifacts: CellArtifact[];
   diagnostics: Record<string, unknown>;
   error?: CellError;
-  timing: { queueMs: number; startMs: number; runMs: number; totalMs: number };
+  timing: z.infer<typeof cellTimingSchema>;
+  /** Of all processes of the sandbox, while the cell ran. */
   usage: { peakMemoryBytes: number; cpuMs: number };
   /** Only when the process of the cell ended: its exit code, or 128 plus the signal number. For probes; `sluice run --json` leaves it out. */
   exitCode?: number;

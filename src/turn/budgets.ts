@@ -18,7 +18,7 @@ const cost = z.strictObject({
 /**
  * The configurable limits of a turn; docs/configuration.md is generated from it. Where a limit is enforced: a limit of model calls in
  * `describeSpentModelBudget`, a limit that only ends the steps in `endByBudget` (steps/run-steps.ts), a limit that refuses calls in `createTurnCalls`
- * (steps/turn-calls.ts).
+ * (steps/turn-calls.ts), a limit of what a call publishes in `publish` (interpreter/code-interpreter.ts) and `renderChart` (interpreter/render-chart.ts).
  */
 export const budgetsSchema = z.strictObject({
   steps: count.max(200).default(STEP_BUDGET).describe("steps (model calls) per turn, not counting the plan and the final answer"),
