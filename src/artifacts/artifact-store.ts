@@ -4,7 +4,7 @@ import { createMemoryBlobs } from "../blobs/create-memory-blobs.ts";
 
 export type ArtifactType = "png" | "json";
 
-export interface StoredArtifact {
+interface StoredArtifact {
   readonly contentHash: string;
   readonly type: ArtifactType;
   readonly bytes: number;

@@ -10,7 +10,7 @@ const DEADLINE_MS = 30_000;
 /** Smaller JSON is checked faster on the main thread than a round trip to the worker thread takes. */
 const SMALL_JSON_BYTES = 65_536;
 
-export type CheckedPng = { ok: true; width: number; height: number } | { ok: false; why: string };
+type CheckedPng = { ok: true; width: number; height: number } | { ok: false; why: string };
 
 /** `figure`: the data behind a picture. `chart`: a chart's spec and rows. */
 export type ArtifactJsonKind = "figure" | "chart";

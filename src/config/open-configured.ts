@@ -38,7 +38,7 @@ export interface Configured extends AsyncDisposable {
 }
 
 /** The owner of a conversation, and the stores for what it produces. */
-export interface ConversationPlace {
+interface ConversationPlace {
   /** Default: a new conversation. */
   readonly conversation?: Conversation | undefined;
   readonly tenant?: string | undefined;

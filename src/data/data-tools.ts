@@ -9,7 +9,7 @@ import { storeDataCallSchema } from "./store-data.ts";
 /** A tool that works on the data of a conversation. */
 export type DataTool = Tool<DataContext>;
 
-export interface DataContext extends DataCallOptions {
+interface DataContext extends DataCallOptions {
   readonly data: ConversationData;
 }
 

@@ -19,7 +19,7 @@ export interface CodeModeTool extends Tool<CodeModeRunOptions> {
   run(input: unknown, options?: CodeModeRunOptions): Promise<ToolCallResult>;
 }
 
-export interface CodeModeRunOptions {
+interface CodeModeRunOptions {
   readonly signal?: AbortSignal | undefined;
   /** Observes and admits the tool calls of an `execute` script. */
   readonly watch?: ScriptWatch | undefined;

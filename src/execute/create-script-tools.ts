@@ -40,7 +40,7 @@ export interface ScriptWatch {
   request(call: { readonly name: string; readonly args: Readonly<Record<string, unknown>> }): ScriptCallWatch;
 }
 
-export interface ScriptCallWatch {
+interface ScriptCallWatch {
   /** Returns why the call is refused, or null if it is admitted. `overLimit` is set if the script's own call limit refuses it. */
   admit(overLimit: ToolError | null): ToolError | null;
   /** Called once, when the call has ended. */

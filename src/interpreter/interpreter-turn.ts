@@ -9,7 +9,7 @@ import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.
 import type { PythonParser } from "./call-contract/python-parser.ts";
 
 /** What the interpreter needs from a runtime. */
-export interface SandboxSource {
+interface SandboxSource {
   openCellSession(options?: { signal?: AbortSignal | undefined; queue?: Limiter }): Promise<CellSession>;
   readonly limits: SandboxLimits;
   /** Names that are globals of every cell. */
@@ -39,7 +39,7 @@ export interface TurnSandbox {
   readonly cellSession: Promise<CellSession>;
 }
 
-export interface LastCall {
+interface LastCall {
   readonly call: CodeInterpreterCall;
   /** Whether its cell is part of the state. An edit undoes such a cell first. */
   readonly isCommitted: boolean;

@@ -10,7 +10,7 @@ export type { SandboxLimits } from "./limits.ts";
 export type DriverName = "gvisor" | "gvisor-rootless" | "bubblewrap";
 
 /** There is no other policy. The field makes the policy visible where a sandbox is opened. */
-export type NetworkPolicy = "deny-all";
+type NetworkPolicy = "deny-all";
 
 /** A root file system that `sluice snapshot build` built and verified. */
 export interface Snapshot {

@@ -18,7 +18,7 @@ export interface ToolList {
 
 type ServerGap = NonNullable<ToolListing["gap"]>;
 
-export type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly toolError: ToolError };
+type Resolution = { readonly ok: true; readonly tool: CatalogTool } | { readonly ok: false; readonly toolError: ToolError };
 
 /** All tools of all sources, by name. Does not close the sources, because several catalogs can share them. */
 export interface ToolCatalog extends AsyncDisposable {

@@ -13,14 +13,14 @@ export interface ToolPolicyOptions {
 }
 
 /** Asks a person about one call. Rejecting counts as "no"; `because` is a sentence for the model and the person. */
-export type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
+type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
 
 export interface Approval {
   readonly approved: boolean;
   readonly because?: string | undefined;
 }
 
-export type PolicyVerdict = { readonly verdict: "allowed" | "ask" } | { readonly verdict: "refused"; readonly toolError: ToolError };
+type PolicyVerdict = { readonly verdict: "allowed" | "ask" } | { readonly verdict: "refused"; readonly toolError: ToolError };
 
 /** Decides which tools may be called, by their annotations. Annotations are claims of the server, not proof. */
 export interface ToolPolicy {

@@ -2,7 +2,7 @@ import { createRandom } from "../create-random.ts";
 
 /** Made-up advertising data. It depends only on the seed, never on the clock or the machine. */
 export const regions = ["na", "eu", "fe"] as const;
-export type Region = (typeof regions)[number];
+type Region = (typeof regions)[number];
 
 export interface Profile {
   readonly profile_id: string;

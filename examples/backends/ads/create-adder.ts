@@ -4,7 +4,7 @@ import { readActiveProfile } from "./active-context.ts";
 import type { Profile } from "./ads-data.ts";
 import { isFailure, toFailedResult } from "./ads-failure.ts";
 
-export interface ToolFacts {
+interface ToolFacts {
   readonly description: string;
   readonly tags: readonly string[];
   readonly outputSchema?: z.ZodObject;

@@ -14,7 +14,7 @@ export interface DocumentBody {
 export type DocumentPiece = string | DocumentBody;
 
 /** Consecutive pieces of the document, with at most one body. */
-export interface DocumentPart {
+interface DocumentPart {
   readonly pieces: readonly DocumentPiece[];
   readonly table?: (DatasetTable & { readonly sha256: string }) | undefined;
 }

@@ -2,7 +2,7 @@ import type { IdentityConfiguration } from "./identity-configuration.ts";
 import type { IdentityContext, IdentityState } from "./identity-context.ts";
 import { createIdentityState } from "./create-identity-state.ts";
 
-export interface IdentityKey {
+interface IdentityKey {
   readonly tenant: string;
   /** The id of an MCP connection or a conversation. It must be hard to guess. */
   readonly contextId: string;

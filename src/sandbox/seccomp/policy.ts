@@ -11,7 +11,7 @@ export interface ArgumentCondition {
   readonly value: number;
 }
 
-export interface AllowedCalls {
+interface AllowedCalls {
   readonly names: readonly string[];
   /** The call is allowed if all conditions of at least one group hold. Without groups, any arguments are allowed. */
   readonly when?: readonly (readonly ArgumentCondition[])[];

@@ -10,7 +10,7 @@ import { runInRootfs } from "./run-program.ts";
 
 const checksSchema = z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() }));
 
-export type SnapshotCheck = Readonly<z.infer<typeof checksSchema>[number]>;
+type SnapshotCheck = Readonly<z.infer<typeof checksSchema>[number]>;
 
 export interface Verification {
   readonly snapshot: SnapshotInfo;

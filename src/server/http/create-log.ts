@@ -4,10 +4,10 @@ import { ellipsize } from "../../text/clip-text.ts";
 import { escapeControls } from "../../text/json.ts";
 
 export const logLevels = ["error", "warn", "info", "debug"] as const;
-export type LogLevel = (typeof logLevels)[number];
+type LogLevel = (typeof logLevels)[number];
 
 /** Facts about an event: numbers, booleans and short texts. Never log headers, bodies or queries. */
-export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export interface Log {
   error(event: string, fields?: LogFields): void;

@@ -141,7 +141,7 @@ export interface WrittenNumber {
   readonly values: readonly WrittenValue[];
 }
 
-export interface WrittenValue {
+interface WrittenValue {
   readonly value: number;
   /** The precision as written: one unit of the last digit. Trailing zeros, as in 12,000, may be rounding. */
   readonly unit: number;

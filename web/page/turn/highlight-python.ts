@@ -1,4 +1,4 @@
-export type TokenKind = "plain" | "comment" | "string" | "number" | "keyword" | "builtin" | "name";
+type TokenKind = "plain" | "comment" | "string" | "number" | "keyword" | "builtin" | "name";
 
 export interface Token {
   readonly kind: TokenKind;

@@ -21,7 +21,7 @@ export interface Zygote extends AsyncDisposable {
   fork(request: ForkRequest): Fork;
 }
 
-export interface ForkRequest {
+interface ForkRequest {
   readonly lease: string;
   /** Files into which the fork writes "0" before anything else, to join its cgroups. Paths inside the zygote. */
   readonly joinPaths: readonly string[];

@@ -12,7 +12,7 @@ import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
 
 /** A call of an MCP client, with the connection that it runs on. */
-export interface McpCall extends McpCallContext {
+interface McpCall extends McpCallContext {
   readonly entered: EnteredConnection;
 }
 
