@@ -1,12 +1,12 @@
 import { SandboxLostError, UsageError } from "../errors/sluice-error.ts";
-import type { EvidenceItem } from "../evidence/evidence-store.ts";
+import type { EvidenceFormat, EvidenceItem } from "../evidence/evidence-store.ts";
 import { inputOkFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
 import { waitForDeath } from "../sandbox/run-in-worker.ts";
 import type { CellSource } from "./committed-cells.ts";
 
 /** How the sandbox turns the bytes of an input into a Python value, on first use. */
-export type InputFormat = "json" | "jsonl" | "csv" | "tsv" | "parquet" | "xlsx" | "text" | "bytes";
+export type InputFormat = EvidenceFormat;
 
 export interface CellInput {
   readonly format: InputFormat;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ToolCatalog } from "../tools/create-tool-catalog.ts";
-import { describeTools, listTags } from "../tools/describe-tool.ts";
+import { describeTools, listTags, toolDetails } from "../tools/describe-tool.ts";
 import { searchTools } from "../tools/search-tools.ts";
 import { defineTool, readOnlyAnnotations, type Tool, type ToolCallResult } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
@@ -66,7 +66,7 @@ export function createCodeModeTools(options: CodeModeToolsOptions): readonly Too
 }
 
 function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<CodeModeContext>[] {
-  const detail = z.enum(["brief", "detailed", "full"]).optional();
+  const detail = z.enum(toolDetails).optional();
   const { search, get_schema } = codeModeParameters;
   return [
     defineTool({

@@ -8,7 +8,8 @@ import { followReferences, propertiesOf } from "./read-schema.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 /** `brief`: one sentence. `detailed`: a Python signature. `full`: the JSON Schemas. */
-export type ToolDetail = "brief" | "detailed" | "full";
+export const toolDetails = ["brief", "detailed", "full"] as const;
+export type ToolDetail = (typeof toolDetails)[number];
 
 export interface ToolDescription {
   readonly name: string;

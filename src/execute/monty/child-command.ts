@@ -6,6 +6,7 @@ import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
+import type { ExecuteSettings } from "../engine.ts";
 import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
 
 const run = promisify(execFile);
@@ -22,7 +23,7 @@ export interface ChildCommand {
   arguments(dataBytes: number): string[];
 }
 
-export type MontyIsolation = "namespaces" | "process-only";
+export type MontyIsolation = ExecuteSettings["isolation"];
 
 export interface ChildCommandOptions {
   readonly isolation: MontyIsolation;

@@ -8,7 +8,7 @@ import { diskBytes, formatFileList, listFiles } from "./file-list.ts";
 import { installWheels } from "./wheels.ts";
 import { layerSchema, type LayerManifest } from "./find-snapshot.ts";
 import { runStep, type OnProgress } from "./progress.ts";
-import { finishScript, lockFile, packagesPath, recipe, type SnapshotSource } from "./recipe.ts";
+import { finishScript, lockFile, packagesPath, recipe } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
 
 interface LayerOptions {
@@ -78,7 +78,7 @@ async function installWheelsIfReachable({
   packages,
   onProgress,
   signal,
-}: Pick<LayerOptions, "onProgress" | "signal"> & { packages: string }): Promise<SnapshotSource> {
+}: Pick<LayerOptions, "onProgress" | "signal"> & { packages: string }): Promise<LayerManifest["source"]> {
   return await runStep("Python wheels", onProgress, async (report) => {
     const result = await installWheels({ lockFile, target: packages, onLine: report, signal });
     if (result.installed) return { value: "wheels", bytes: await diskBytes(packages) };
@@ -96,7 +96,7 @@ async function removeMatches(directory: string, patterns: readonly string[]): Pr
 }
 
 /** Creates the few files that maintainer scripts would have created, and the mount points that drivers need in a read-only root. */
-async function configure(rootfs: string, source: SnapshotSource): Promise<void> {
+async function configure(rootfs: string, source: LayerManifest["source"]): Promise<void> {
   const directories = [
     ...["dev", "proc", "sys", "tmp", "run", "sandbox"],
     ...["etc/ld.so.conf.d", "usr/local/bin", packagesPath, "usr/share/sluice/matplotlib"],
@@ -130,7 +130,7 @@ async function link(target: string, file: string): Promise<void> {
  * Sets the font families in Matplotlib's own defaults and styles instead of a user's file, so that text with mixed writing systems also works after
  * `rcdefaults()` and `style.use()`.
  */
-async function configureMatplotlib(rootfs: string, source: SnapshotSource): Promise<void> {
+async function configureMatplotlib(rootfs: string, source: LayerManifest["source"]): Promise<void> {
   const families = recipe.fontFamilies[source].join(", ");
   const data = source === "wheels" ? `${packagesPath}/matplotlib/mpl-data` : "usr/share/matplotlib/mpl-data";
   const files = [`${data}/matplotlibrc`];
@@ -149,7 +149,7 @@ async function configureMatplotlib(rootfs: string, source: SnapshotSource): Prom
 /** Compiles all modules and builds the font cache. Bytecode is not checked against its source later: the root is read-only, so it cannot become stale. */
 async function finishInside(
   rootfs: string,
-  source: SnapshotSource,
+  source: LayerManifest["source"],
   signal?: AbortSignal,
 ): Promise<Pick<LayerManifest, "python" | "packages">> {
   const options = {

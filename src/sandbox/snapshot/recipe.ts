@@ -196,8 +196,6 @@ export const recipe = {
   ],
 } as const;
 
-export type SnapshotSource = "wheels" | "debian";
-
 /** The wheel platform tags that are compatible with the suite's C library, best first. */
 export function wheelPlatforms(machine: string): string[] {
   const glibcMinors = [41, 39, 38, 35, 34, 31, 28, 27, 26, 24, 17];
