@@ -192,7 +192,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         if (header.type === "input") shipped.push(header["alias"]);
         await channel.send(header, body);
       };
-      const lease = Object.create(taken.lease, { channel: { value: Object.create(channel, { send: { value: send } }) } }) as Lease;
+      const lease = withReplaced(taken.lease, { channel: withReplaced(channel, { send }) });
       leases.push(lease);
       return { ...taken, lease };
     };
@@ -441,7 +441,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
           stop.abort(new Error("enough"));
           return taken.lease.resetPeak();
         };
-        return { ...taken, lease: Object.create(taken.lease, { resetPeak: { value: resetPeak } }) as Lease };
+        return { ...taken, lease: withReplaced(taken.lease, { resetPeak }) };
       };
       await leases[0]!.close();
       await expect(run("kept", {}, stop.signal)).rejects.toThrow("enough");
@@ -500,7 +500,10 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect((await running).error).not.toBeNull();
       expect(await run("1")).toEqual({
         ...refusal,
-        error: failure({ error_kind: "internal_error", error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." }),
+        error: failure({
+          ...{ error_kind: "internal_error", error_code: "INTERNAL_ERROR", summary: "The turn turn-1 is over." },
+          hints: ["Create a new turn."],
+        }),
       });
     });
   });
@@ -1261,4 +1264,14 @@ function createRecorder(spans: RecordedSpan[]): TracerProvider {
   const startActiveSpan = (name: string, options: { attributes?: Attributes }, work: (span: Span) => unknown): unknown =>
     work(startSpan(name, options));
   return { getTracer: () => ({ startSpan, startActiveSpan }) as unknown as Tracer };
+}
+
+/** The same object with some members replaced, also if its class has private members. */
+function withReplaced<Target extends object>(target: Target, replaced: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_, key) {
+      const value: unknown = Object.hasOwn(replaced, key) ? replaced[key as keyof Target] : Reflect.get(target, key);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
 }
