@@ -67,8 +67,13 @@ const lostNote = (cells: number, because: string): string =>
   `The sandbox was replaced, and the variables and files of ${cells} earlier cell(s) are lost (${because}). Derive them again. Inputs are still bound.`;
 const anyNumber = expect.any(Number) as number;
 
-/** The result of a call that published nothing. */
-const refusal = { outcome: null, artifacts: [], resultAlias: null, repair: null, text: expect.any(String) as string };
+/** The result of a call that ran no cell. */
+const refusal = {
+  ...{ status: "refused", outcome: null, artifacts: [], aliases: [], cutAliases: [], resultAlias: null, repair: null },
+  text: expect.any(String) as string,
+};
+/** The result of a call whose cell failed. */
+const failedCell = { ...refusal, status: "error" };
 
 /** The complete tool error; fields that are not given are empty. */
 function failure(facts: Partial<ToolError> & Pick<ToolError, "error_code" | "summary">): ToolError {
@@ -393,7 +398,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         retryable: true,
       });
       expect(lost).toEqual({
-        ...refusal,
+        ...failedCell,
         outcome: outcome({ status: "sandbox_lost", stdout: "begun\n", error: { type: "SandboxLost", message } }),
         error: toolError,
       });
@@ -604,7 +609,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         });
         expect(toolErrorOf(answer)).toEqual(violation);
         expect(answer).toEqual({
-          ...refusal,
+          ...failedCell,
           outcome: outcome({
             status: "contract_violation",
             diagnostics: expect.any(Object) as Record<string, unknown>,
@@ -676,7 +681,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       const message = `An artifact of the cell was rejected: ${why}.`;
       const because = `ArtifactRefused: ${message}`;
       expect(answer).toEqual({
-        ...refusal,
+        ...failedCell,
         outcome: outcome({
           status: "contract_violation",
           diagnostics: expect.any(Object) as Record<string, unknown>,
@@ -707,7 +712,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         hints: [editHint],
       });
       expect(answer).toEqual({
-        ...refusal,
+        ...failedCell,
         outcome: outcome({
           status: "python_error",
           diagnostics: expect.any(Object) as Record<string, unknown>,
@@ -873,11 +878,10 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       };
       const answer = await runCodeInterpreter({ ...turn, artifacts: full }, call(`${figure()}\nset_result(7)`, { artifacts: ["image"] }));
       expect(answer).toEqual({
+        ...failedCell,
         outcome: outcome({ resultJson: "7", artifacts: [expect.objectContaining({ kind: "image" })] as never }),
-        artifacts: [],
+        aliases: ["result_1"],
         resultAlias: "result_1",
-        repair: null,
-        text: expect.any(String) as string,
         error: failure({
           error_kind: "internal_error",
           error_code: "STORAGE_UNAVAILABLE",
@@ -919,7 +923,14 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       await run("total += 10\nset_result(totl)");
       const answer = await edit("totl", "total");
       const diagnostics = driver === "gvisor" ? { sandboxReplaced: { variables: "replayed", cells: 1 } } : {};
-      expect(answer).toEqual({ ...refusal, outcome: outcome({ resultJson: "11", diagnostics }), error: null, resultAlias: "result_1" });
+      expect(answer).toEqual({
+        ...refusal,
+        status: "ok",
+        outcome: outcome({ resultJson: "11", diagnostics }),
+        error: null,
+        aliases: ["result_1"],
+        resultAlias: "result_1",
+      });
     });
 
     test("undoes a successful cell before it runs the edited code", async () => {

@@ -1,6 +1,6 @@
 import { lookUpError, type ToolErrorCode } from "../errors/error-table.ts";
 import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
-import type { EvidenceStore } from "../evidence/evidence-store.ts";
+import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import {
   describeSparseFigure,
   describeWhatSurvives,
@@ -13,9 +13,10 @@ import type { Figure, FigureSeries } from "../protocol/figure.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
+import type { ToolCallResult } from "../tools/tool.ts";
 
-/** What one call of an interpreter tool returned. */
-export interface ToolResult {
+/** What a call of `code_interpreter` or `python_code_edit` returned. `text` is JSON within a budget: it counts what it leaves out and names the alias that has all of it. */
+export interface ToolResult extends ToolCallResult {
   /** How the cell ended; null if no cell was run. */
   readonly outcome: CellOutcome | null;
   /** Why the call failed; null if it succeeded. */
@@ -25,8 +26,6 @@ export interface ToolResult {
   readonly resultAlias: string | null;
   /** The call that an agent loop can force next. A successful call can need a repair too. */
   readonly repair: Repair | null;
-  /** What the model reads: JSON within a size budget. It counts what it leaves out and names the alias that has all of it. */
-  readonly text: string;
 }
 
 export interface Repair {
@@ -54,11 +53,16 @@ export function toToolResult(
   { tool, outcome, error, artifacts = [], resultAlias = null }: ToolResultParts,
   { evidence, keepsSandbox = true }: ToolResultContext,
 ): ToolResult {
+  const failure = error ?? (outcome === undefined ? null : toCellError(outcome, tool));
+  const aliases = resultAlias === null ? [] : [resultAlias];
   const result = {
+    status: outcome === undefined ? ("refused" as const) : failure === null ? ("ok" as const) : ("error" as const),
     outcome: outcome ?? null,
-    error: error ?? (outcome === undefined ? null : toCellError(outcome, tool)),
+    error: failure,
     artifacts,
     resultAlias,
+    aliases,
+    cutAliases: aliases.filter((alias) => !isShownInFull(evidence.get(alias)!)),
     repair: outcome === undefined ? null : toRepair(outcome),
   };
   return { ...result, text: toModelText(result, evidence, keepsSandbox) };
@@ -160,8 +164,12 @@ function toModelText(result: Omit<ToolResult, "text">, evidence: EvidenceStore, 
 /** The result itself if it is small, otherwise a preview. */
 function toResultFields(alias: string, evidence: EvidenceStore): Record<string, unknown> {
   const item = evidence.get(alias)!;
-  if (item.bytes <= budget.resultBytes / 2) return { resultAlias: alias, result: parseExactJson(new TextDecoder().decode(item.read())) };
+  if (isShownInFull(item)) return { resultAlias: alias, result: parseExactJson(new TextDecoder().decode(item.read())) };
   return { resultAlias: alias, resultPreview: parseExactJson(evidence.preview(alias, { maxBytes: budget.resultBytes }).json) };
+}
+
+function isShownInFull({ bytes }: EvidenceItem): boolean {
+  return bytes <= budget.resultBytes / 2;
 }
 
 function clipOutput(text: string, limit: number, stream: "stdout" | "stderr"): string {

@@ -110,7 +110,7 @@ export function toFailedCall(status: "error" | "refused", toolError: ToolError |
 
 export function toFailure(toolError: ToolError | ForeignToolError): CallFailure {
   const code = toolError["error_code"];
-  return { kind: toolError.error_kind, code: typeof code === "string" ? code : toolError.error_kind, reason: toolError.summary };
+  return { kind: toolError.error_kind, code: typeof code === "string" ? code : "TOOL_EXECUTION_ERROR", reason: toolError.summary };
 }
 
 export function toAborted(reason: string): CallEnd {

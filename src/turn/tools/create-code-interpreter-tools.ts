@@ -2,11 +2,12 @@ import { jsonSchema, tool, type Tool as AiSdkTool } from "ai";
 import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import type { Tool, ToolCallResult } from "../../tools/tool.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellCallResult } from "./interpreter-tools.ts";
+import type { ToolResult } from "../../interpreter/tool-result.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "./interpreter-tools.ts";
 
 export interface CodeInterpreterTools {
-  code_interpreter: AiSdkTool<unknown, CellCallResult>;
-  python_code_edit: AiSdkTool<unknown, CellCallResult>;
+  code_interpreter: AiSdkTool<unknown, ToolResult>;
+  python_code_edit: AiSdkTool<unknown, ToolResult>;
   render_chart: AiSdkTool<unknown, ToolCallResult>;
 }
 

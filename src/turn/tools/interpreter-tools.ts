@@ -7,7 +7,7 @@ import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/p
 import { interpreterDescriptions } from "../../prompts/interpreter-tools.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
-import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
+import { toErrorResult, type Tool } from "../../tools/tool.ts";
 
 export interface InterpreterContext extends CallOptions {
   readonly turn: InterpreterTurn;
@@ -15,27 +15,25 @@ export interface InterpreterContext extends CallOptions {
   readonly readRows?: ReadChartRows | undefined;
 }
 
-export type CellCallResult = ToolCallResult & ToolResult;
-
 /** The tools change nothing outside their sandbox. They are not idempotent: the same call again runs another cell. */
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false };
 
-export const codeInterpreterTool: Tool<InterpreterContext, CellCallResult> = {
+export const codeInterpreterTool: Tool<InterpreterContext, ToolResult> = {
   name: "code_interpreter",
   title: "Run Python on data",
   description: interpreterDescriptions.code_interpreter,
   inputSchema: z.toJSONSchema(codeInterpreterCallSchema, { io: "input" }),
   annotations,
-  run: async (input, { turn, ...rest }) => toCellCallResult(await runCodeInterpreter(turn, input, rest), turn),
+  run: (input, { turn, ...rest }) => runCodeInterpreter(turn, input, rest),
 };
 
-export const pythonCodeEditTool: Tool<InterpreterContext, CellCallResult> = {
+export const pythonCodeEditTool: Tool<InterpreterContext, ToolResult> = {
   name: "python_code_edit",
   title: "Edit and rerun Python",
   description: interpreterDescriptions.python_code_edit,
   inputSchema: z.toJSONSchema(pythonCodeEditCallSchema, { io: "input" }),
   annotations,
-  run: async (input, { turn, ...rest }) => toCellCallResult(await runPythonCodeEdit(turn, input, rest), turn),
+  run: (input, { turn, ...rest }) => runPythonCodeEdit(turn, input, rest),
 };
 
 export const renderChartTool: Tool<InterpreterContext> = {
@@ -59,17 +57,3 @@ export const renderChartTool: Tool<InterpreterContext> = {
       return { status: "ok", text, error: null, artifacts: [answer.artifact] };
     }),
 };
-
-/** A result up to this size is in the text in full. */
-const SHOWN_RESULT_BYTES = 2048;
-
-function toCellCallResult(result: ToolResult, { evidence }: InterpreterTurn): CellCallResult {
-  const { error, outcome, resultAlias } = result;
-  const aliases = resultAlias === null ? [] : [resultAlias];
-  return {
-    ...result,
-    status: outcome === null ? "refused" : error === null ? "ok" : "error",
-    aliases,
-    cutAliases: aliases.filter((alias) => (evidence.get(alias)?.bytes ?? 0) > SHOWN_RESULT_BYTES),
-  };
-}

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
+import type { ToolResult } from "../../interpreter/tool-result.ts";
 import { shortenedCellNote, turnToolDescriptions } from "../../prompts/turn-prompts.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";
 import { fromToolCallResult, type CallResult, type OpenCall } from "../steps/turn-calls.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type CellCallResult } from "./interpreter-tools.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "./interpreter-tools.ts";
 
 /** A tool in the form that the steps of a turn run. */
 export type TurnTool = Tool<OpenCall, CallResult>;
@@ -50,7 +51,7 @@ function createCellTool(tool: typeof codeInterpreterTool, { interpreter, ledger,
 }
 
 function toCellReport(
-  { outcome, repair, resultAlias, artifacts, error }: CellCallResult,
+  { outcome, repair, resultAlias, artifacts, error }: ToolResult,
   { last }: InterpreterTurn,
 ): Pick<CallResult, "cell" | "brief"> {
   if (outcome === null) return {};
