@@ -1,5 +1,4 @@
 import { createArtifactChecker } from "./artifacts/create-artifact-checker.ts";
-import { NoSandboxError } from "./errors/sluice-error.ts";
 import { createCpythonEngine } from "./execute/cpython/create-cpython-engine.ts";
 import {
   createCodeMode,
@@ -22,7 +21,7 @@ import { createGate, SandboxPool, type Gate } from "./sandbox/pool.ts";
 import { defaultLimits, defaultSandboxSettings, defaultMaxSandboxes, type SandboxSettings } from "./sandbox/limits.ts";
 import { openRunDirectory, type RunDirectory } from "./sandbox/run-directory.ts";
 import { orAbort } from "./concurrency/or-abort.ts";
-import { findSnapshot, type SnapshotInfo } from "./sandbox/snapshot/find-snapshot.ts";
+import { requireSnapshot, type SnapshotInfo } from "./sandbox/snapshot/find-snapshot.ts";
 import type { Tool } from "./tools/tool.ts";
 
 export interface RuntimeOptions extends Partial<SandboxSettings> {
@@ -112,7 +111,7 @@ function createSandboxParts(options: RuntimeOptions, limits: SandboxLimits) {
   const { cacheDirectory, maxSandboxes = defaultMaxSandboxes(limits), driver: wanted = defaultSandboxSettings.driver } = options;
   const { poolSize = defaultSandboxSettings.poolSize, queueDeadlineMs = defaultSandboxSettings.queueDeadlineMs } = options;
   const gate = createGate({ places: maxSandboxes, deadlineMs: queueDeadlineMs });
-  const snapshot = once(async () => (await findSnapshot({ cacheDirectory })) ?? snapshotMissing());
+  const snapshot = once(() => requireSnapshot({ cacheDirectory }));
   const runDirectory = once(() => openRunDirectory());
   const drivers = once(async () => createDrivers(options, await runDirectory()));
   const driver = once(async () => chooseDriver({ wanted, drivers: await drivers(), snapshot: await snapshot(), cacheDirectory, gate }));
@@ -170,14 +169,6 @@ function createCellSessions(pool: Lazy<SandboxPool>, runtimeLimits: SandboxLimit
 function createDrivers({ cacheDirectory, searchPath }: RuntimeOptions, runDirectory: RunDirectory): SandboxDriver[] {
   const shared = { cacheDirectory, runDirectory, searchPath };
   return [createGvisorDriver(shared), createGvisorDriver({ ...shared, rootless: true }), createBubblewrapDriver({ runDirectory })];
-}
-
-function snapshotMissing(): never {
-  throw new NoSandboxError({
-    code: "SNAPSHOT_MISSING",
-    message: "There is no snapshot for this version of Sluice in the cache.",
-    hint: "Run `sluice prepare` (`npx sluice prepare` where it is a dependency, `npm run setup` in a clone).",
-  });
 }
 
 interface Lazy<Value> {

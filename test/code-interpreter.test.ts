@@ -1109,7 +1109,7 @@ save_figure(alt="A line with most of its points missing")`;
       artifacts: expect.any(Array),
       notes: [
         expect.stringMatching(
-          /^Plotted lines are sparse: thin has 3 of 28 points, largest gap .+\. Repair with python_code_edit \(align first, fill from the source\), or name the cadence in save_figure\.$/,
+          /^Plotted lines are sparse: thin has 3 of 28 points, largest gap .+\. Align the series first, fill from the source, or name the cadence in save_figure\.$/,
         ),
       ],
       survives: "Variables and files of this cell are available in the next cell of this turn.",

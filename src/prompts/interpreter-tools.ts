@@ -137,7 +137,7 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
       ({ label, observed, expected, largestGap }) =>
         `${String(label)} has ${String(observed)} of ${String(expected)} points, largest gap ${toShortJson(largestGap)}`,
     );
-    return `Plotted lines are sparse: ${lines.slice(0, 5).join("; ")}. Repair with python_code_edit (align first, fill from the source), or name the cadence in save_figure.`;
+    return `Plotted lines are sparse: ${lines.slice(0, 5).join("; ")}. Align the series first, fill from the source, or name the cadence in save_figure.`;
   },
   dataQuality: (value) => (toCount(value) > 0 ? `Data quality: ${toShortJson(value)}` : ""),
   inputsChanged: (value) => {

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { cacheDirectory } from "../../config/environment.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
-import { findSnapshot, type SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
-import { snapshotMissing, verifySnapshot, type Verification } from "../../sandbox/snapshot/verify-snapshot.ts";
+import { requireSnapshot, type SnapshotInfo } from "../../sandbox/snapshot/find-snapshot.ts";
+import { verifySnapshot, type Verification } from "../../sandbox/snapshot/verify-snapshot.ts";
 import { exitStatus } from "../exit-status.ts";
 import { createProgressPrinter, formatBytes } from "../progress-printer.ts";
 import { wrongUsage } from "../terminal.ts";
@@ -35,8 +35,7 @@ export async function snapshotCommand(args: string[], signal: AbortSignal): Prom
   const snapshot =
     action === "build"
       ? await buildSnapshot({ cacheDirectory: cache, fresh, onProgress, signal })
-      : await findSnapshot({ cacheDirectory: cache });
-  if (!snapshot) throw snapshotMissing(cache);
+      : await requireSnapshot({ cacheDirectory: cache });
   process.stdout.write(json ? `${JSON.stringify(snapshot)}\n` : describe(snapshot));
   return exitStatus.ok;
 }

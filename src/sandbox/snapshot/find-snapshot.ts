@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import fs, { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { SluiceError } from "../../errors/sluice-error.ts";
+import { NoSandboxError, SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson } from "../../text/json.ts";
 import { finishScript, lockFile, pythonDirectory, recipe } from "./recipe.ts";
 
@@ -46,6 +46,17 @@ export async function findSnapshot({ cacheDirectory }: { cacheDirectory: string 
   }
   const best = found.sort(compareByRank)[0];
   return best ? toSnapshotInfo(best, path.join(parent, best.id, "rootfs")) : null;
+}
+
+/** The same, but throws SNAPSHOT_MISSING. */
+export async function requireSnapshot({ cacheDirectory }: { cacheDirectory: string }): Promise<SnapshotInfo> {
+  const snapshot = await findSnapshot({ cacheDirectory });
+  if (snapshot !== null) return snapshot;
+  throw new NoSandboxError({
+    code: "SNAPSHOT_MISSING",
+    message: "There is no snapshot for this version of Sluice in the cache.",
+    hint: "Run `sluice prepare` (`npx sluice prepare` where it is a dependency, `npm run setup` in a clone).",
+  });
 }
 
 /** Changes whenever an input of the layer changes: recipe, architecture, lock file or finish script. */

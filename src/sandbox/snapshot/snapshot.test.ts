@@ -2,18 +2,20 @@ import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../config/environment.ts";
-import { findSnapshot, manifestSchema, readManifest, readWorkerCode, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
+import {
+  findSnapshot,
+  manifestSchema,
+  readManifest,
+  readWorkerCode,
+  requireSnapshot,
+  type SnapshotInfo,
+  type SnapshotManifest,
+} from "./find-snapshot.ts";
 import { packagesPath, recipe } from "./recipe.ts";
 import { runInRootfs, runProgram } from "./run-program.ts";
-import { snapshotMissing, verifySnapshot } from "./verify-snapshot.ts";
+import { verifySnapshot } from "./verify-snapshot.ts";
 
 const cache = cacheDirectory();
-
-async function findBuiltSnapshot(): Promise<SnapshotInfo> {
-  const snapshot = await findSnapshot({ cacheDirectory: cache });
-  if (!snapshot) throw snapshotMissing(cache);
-  return snapshot;
-}
 
 async function readManifestOf({ rootfs }: SnapshotInfo): Promise<SnapshotManifest> {
   return (await readManifest(manifestSchema, path.join(path.dirname(rootfs), "manifest.json")))!;
@@ -22,7 +24,7 @@ async function readManifestOf({ rootfs }: SnapshotInfo): Promise<SnapshotManifes
 /** A missing snapshot is a failure, not a reason to skip: set-up must have built it. */
 describe("the snapshot that set-up built", () => {
   it("is found again with the same content", async () => {
-    expect(await findSnapshot({ cacheDirectory: cache })).toEqual(await findBuiltSnapshot());
+    expect(await findSnapshot({ cacheDirectory: cache })).toEqual(await requireSnapshot({ cacheDirectory: cache }));
   });
 
   it("passes every check of verify, from forbidden programs to the glyphs of each writing system", async () => {
@@ -34,7 +36,7 @@ describe("the snapshot that set-up built", () => {
   });
 
   it("has the locked version of every package", async () => {
-    const snapshot = await findBuiltSnapshot();
+    const snapshot = await requireSnapshot({ cacheDirectory: cache });
     const lock = await readFile(new URL("../../../python/requirements.lock", import.meta.url), "utf8");
     if (snapshot.source === "debian") return expect(snapshot.packages["pyarrow"]).toBeUndefined();
     expect(snapshot.packages).toMatchObject(
@@ -43,7 +45,7 @@ describe("the snapshot that set-up built", () => {
   });
 
   it("lists its contents in its manifest", async () => {
-    const snapshot = await findBuiltSnapshot();
+    const snapshot = await requireSnapshot({ cacheDirectory: cache });
     const manifest = await readManifestOf(snapshot);
     expect(manifest).toMatchObject({
       schemaVersion: 1,
@@ -55,7 +57,7 @@ describe("the snapshot that set-up built", () => {
   });
 
   it("has neither the host's environment nor a network", async () => {
-    const snapshot = await findBuiltSnapshot();
+    const snapshot = await requireSnapshot({ cacheDirectory: cache });
     const script = "import os, socket; print(sorted(os.environ), [name for _, name in socket.if_nameindex()])";
     const output = await runInRootfs({ rootfs: snapshot.rootfs, args: ["/usr/bin/python3", "-c", script] });
     expect(output).toBe("['HOME', 'LANG', 'MPLBACKEND', 'PATH', 'PWD', 'PYTHONDONTWRITEBYTECODE'] ['lo']");
@@ -66,7 +68,7 @@ describe("a damaged snapshot", () => {
   it("fails verify for every kind of change, and forbidden modules and programs are found from inside", async () => {
     const copy = await mkdtemp(path.join(cache, "test-damaged-"));
     try {
-      const snapshot = await findBuiltSnapshot();
+      const snapshot = await requireSnapshot({ cacheDirectory: cache });
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.dirname(directory));
       // These are hard links: replace or remove files, but never write to them.
@@ -93,7 +95,7 @@ describe("a damaged snapshot", () => {
   it("fails verify when its list of files is missing or its manifest was changed", async () => {
     const copy = await mkdtemp(path.join(cache, "test-damaged-"));
     try {
-      const snapshot = await findBuiltSnapshot();
+      const snapshot = await requireSnapshot({ cacheDirectory: cache });
       const directory = path.join(copy, "snapshots", snapshot.id);
       await mkdir(path.join(directory, "rootfs", "usr", "bin"), { recursive: true });
       await writeFile(path.join(directory, "rootfs", "usr", "bin", "python3"), "");

@@ -2,9 +2,8 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { SluiceError } from "../../errors/sluice-error.ts";
 import { listChanges, listFiles, type ListedFile } from "./file-list.ts";
-import { findSnapshot, manifestSchema, readManifest, toSnapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
+import { manifestSchema, readManifest, requireSnapshot, toSnapshotId, type SnapshotInfo, type SnapshotManifest } from "./find-snapshot.ts";
 import { pythonDirectory, recipe } from "./recipe.ts";
 import { runInRootfs } from "./run-program.ts";
 
@@ -38,8 +37,7 @@ const arrowLibraries = [
  * changes nothing.
  */
 export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirectory: string; signal?: AbortSignal }): Promise<Verification> {
-  const snapshot = await findSnapshot({ cacheDirectory });
-  if (!snapshot) throw snapshotMissing(cacheDirectory);
+  const snapshot = await requireSnapshot({ cacheDirectory });
   const directory = path.dirname(snapshot.rootfs);
   const manifest = await readManifest(manifestSchema, path.join(directory, "manifest.json"));
   const files = await listFiles(snapshot.rootfs, signal);
@@ -51,14 +49,6 @@ export async function verifySnapshot({ cacheDirectory, signal }: { cacheDirector
     ...(await checkInside(snapshot, signal)),
   ];
   return { snapshot, ok: checks.every(({ ok }) => ok), checks };
-}
-
-export function snapshotMissing(cacheDirectory: string): SluiceError {
-  return new SluiceError({
-    code: "SNAPSHOT_MISSING",
-    message: `There is no snapshot for this worker code in ${cacheDirectory}.`,
-    hint: "Build it: sluice snapshot build",
-  });
 }
 
 function checkManifest(snapshot: SnapshotInfo, manifest: SnapshotManifest | null): SnapshotCheck {

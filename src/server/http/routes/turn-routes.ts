@@ -29,10 +29,10 @@ const idempotencyKey = {
 };
 const afterQuery = z.object({ after: z.coerce.number().int().nonnegative().optional() });
 
-type TurnParts = Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf" | "publicUrl">;
+type TurnRouteParts = Pick<ServerParts, "history" | "turns" | "conversations" | "storesOf" | "publicUrl">;
 
 /** Turns for programs: start, read, follow, approve, stop and delete. */
-export function turnRoutes(parts: TurnParts): Route[] {
+export function turnRoutes(parts: TurnRouteParts): Route[] {
   const starting: StartingTurns = new Map();
   return [
     {
@@ -89,7 +89,7 @@ export function turnRoutes(parts: TurnParts): Route[] {
 }
 
 /** Stop a turn, answer its approval requests, delete it. */
-function controlRoutes(parts: TurnParts): Route[] {
+function controlRoutes(parts: TurnRouteParts): Route[] {
   return [
     {
       method: "post",
@@ -119,18 +119,23 @@ function controlRoutes(parts: TurnParts): Route[] {
   ];
 }
 
-function findRequestedTurn(parts: TurnParts, { parameters, principal }: RouteRequest): StoredTurn {
+function findRequestedTurn(parts: TurnRouteParts, { parameters, principal }: RouteRequest): StoredTurn {
   return findTurn(parts, principal.tenant, parameters["turnId"]!);
 }
 
-function turnResponse(parts: TurnParts, turn: StoredTurn, { request }: RouteRequest, options: Parameters<typeof json>[1] = {}): Response {
+function turnResponse(
+  parts: TurnRouteParts,
+  turn: StoredTurn,
+  { request }: RouteRequest,
+  options: Parameters<typeof json>[1] = {},
+): Response {
   return json(toTurnDocument(parts, turn, originOf(parts.publicUrl, request)), options);
 }
 
 /** Queued turns with an idempotency key. They have no row yet, so a second request with the key must find them here. */
 type StartingTurns = Map<string, Promise<LiveTurn>>;
 
-async function createTurn(parts: TurnParts, routeRequest: RouteRequest, starting: StartingTurns): Promise<Response> {
+async function createTurn(parts: TurnRouteParts, routeRequest: RouteRequest, starting: StartingTurns): Promise<Response> {
   const { history, turns } = parts;
   const { body, principal, signal } = routeRequest;
   const { question, conversationId = randomUUID(), wait = false } = body as TurnCreation;
@@ -162,7 +167,7 @@ function readIdempotencyKey({ request, body }: RouteRequest): IdempotencyKey | u
 }
 
 /** The turn that an earlier request with the same key started. Throws IDEMPOTENCY_KEY_REUSED if that request was different. */
-function findEarlierTurn({ history }: TurnParts, tenant: string, { key, requestHash }: IdempotencyKey): StoredTurn | null {
+function findEarlierTurn({ history }: TurnRouteParts, tenant: string, { key, requestHash }: IdempotencyKey): StoredTurn | null {
   const earlier = history.turns.findByIdempotencyKey(tenant, key);
   if (earlier === null) return null;
   if (earlier.requestHash !== requestHash) {
@@ -172,19 +177,19 @@ function findEarlierTurn({ history }: TurnParts, tenant: string, { key, requestH
   return history.turns.get(tenant, earlier.turnId);
 }
 
-function listTurns({ history }: TurnParts, { query, principal: { tenant } }: RouteRequest): Response {
+function listTurns({ history }: TurnRouteParts, { query, principal: { tenant } }: RouteRequest): Response {
   const { limit, ...rest } = query as { limit: number; before?: string; conversationId?: string; status?: TurnStatus };
   const { items, next } = history.turns.list({ tenant, limit, ...rest });
   return json({ turns: items.map(toTurnSummary), next });
 }
 
-function stopTurn(parts: TurnParts, request: RouteRequest): Response {
+function stopTurn(parts: TurnRouteParts, request: RouteRequest): Response {
   const { tenant, turnId, status } = findRequestedTurn(parts, request);
   parts.turns.find(tenant, turnId)?.stop("the client stopped the turn");
   return json({ turnId, status }, { status: 202 });
 }
 
-function answerApproval(parts: TurnParts, request: RouteRequest): Response {
+function answerApproval(parts: TurnRouteParts, request: RouteRequest): Response {
   const { tenant, turnId } = findRequestedTurn(parts, request);
   const approvalId = request.parameters["approvalId"]!;
   const { approved } = request.body as { approved: boolean };
@@ -194,7 +199,7 @@ function answerApproval(parts: TurnParts, request: RouteRequest): Response {
 }
 
 function approvalNotPending(
-  { history }: TurnParts,
+  { history }: TurnRouteParts,
   { tenant, turnId, approvalId }: { tenant: string; turnId: string; approvalId: string },
 ): HttpFailure {
   const wasRequested = history.events
@@ -204,7 +209,7 @@ function approvalNotPending(
   return new HttpFailure({ code: "APPROVAL_OVER", message: "The approval request was already answered, or the turn has ended." });
 }
 
-async function deleteTurn(parts: TurnParts, { parameters, principal: { tenant } }: RouteRequest): Promise<Response> {
+async function deleteTurn(parts: TurnRouteParts, { parameters, principal: { tenant } }: RouteRequest): Promise<Response> {
   const { history, conversations, storesOf } = parts;
   const { turnId, conversationId } = findEndedTurn(parts, tenant, parameters["turnId"]!);
   const conversation = { tenant, id: conversationId };
@@ -222,7 +227,7 @@ function acceptsEvents({ request }: RouteRequest): boolean {
 }
 
 /** Server-sent events, past and future. A client that reconnects sends the number of the last event that it has, and misses none. */
-function streamEvents(parts: TurnParts, routeRequest: RouteRequest): Response {
+function streamEvents(parts: TurnRouteParts, routeRequest: RouteRequest): Response {
   const { history, turns, publicUrl } = parts;
   const { request, query, signal } = routeRequest;
   const { tenant, turnId } = findRequestedTurn(parts, routeRequest);
