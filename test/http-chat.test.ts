@@ -130,7 +130,7 @@ describe("POST /api/chat", { timeout: 240_000 }, () => {
   test("streams a running turn again from its beginning after a page reload, and answers 204 if none is running", async () => {
     await open.restart({ script: endlessScript, unattendedMs: 60_000 });
     expect(await transport().reconnectToStream({ chatId: "c4" })).toBeNull();
-    const reader = (await ask("c4", [asked("Go on for ever.")])).getReader();
+    const reader = (await ask("c4", [asked("Go on endlessly.")])).getReader();
     const started = (await reader.read()).value as { messageId: string };
     await reader.cancel(); // the page was closed
     const busy = await open.call<{ error: { code: string } }>("POST", "/api/chat", {
