@@ -64,6 +64,19 @@ class Connection:
         self.buffer += data
         return bool(data)
 
+    def drain(self) -> None:
+        """Read everything that has arrived, without waiting. From now on the connection does not block.
+
+        A single read may return less: it ends at every message with descriptors.
+        """
+        self.sock.setblocking(False)
+        drained = 0
+        while drained < MAX_FRAME_BYTES:
+            before = len(self.buffer)
+            if not self.fill() or len(self.buffer) == before:
+                return
+            drained += len(self.buffer) - before
+
     def next_frame(self) -> tuple[Header, bytes] | None:
         """Take one complete frame out of the buffer, or return None when more has to be read first.
 

@@ -173,17 +173,13 @@ class StateProcesses:
 
     def drain_frames(self, process: CellHandle) -> None:
         """Pass on the frames that a process sent just before it ended."""
-        process.connection.sock.setblocking(False)
-        while process.connection.fill() and len(process.connection.buffer) and self._dispatch_buffered(process):
-            pass
+        process.connection.drain()
+        self._dispatch_buffered(process)
 
-    def _dispatch_buffered(self, process: CellHandle) -> bool:
-        """Pass on every complete frame. Returns whether there was one."""
-        found = False
+    def _dispatch_buffered(self, process: CellHandle) -> None:
+        """Pass on every complete frame."""
         while (frame := _next_frame(process)) is not None:
-            found = True
             self._on_frame(process, *frame)
-        return found
 
     def _next_spawned_pid(self) -> int | None:
         while (frame := _next_frame(self.head)) is not None:
