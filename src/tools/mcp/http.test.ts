@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
-import { openHttpFixture, openSource, readText } from "./fixtures/open-fixture.ts";
+import { openHttpFixture, openSource, readAnswerText } from "./fixtures/open-fixture.ts";
 
 /** Generous, for a busy machine. */
 const patience = { timeout: 30_000 };
@@ -15,7 +15,7 @@ describe("an HTTP server of the current protocol version", () => {
       identities.map(async (identity) => {
         const headers: Record<string, string> =
           identity === null ? {} : { authorization: `Bearer ${identity}`, "x-identity": identity, "mcp-method": "forged", host: "forged" };
-        return readText<{ headers: Record<string, string> }>(await echo.call({}, { headers })).headers;
+        return readAnswerText<{ headers: Record<string, string> }>(await echo.call({}, { headers })).headers;
       }),
     );
     expect(
@@ -31,14 +31,14 @@ describe("an HTTP server of the current protocol version", () => {
       ["Bearer of-the-entry", undefined, "1", "tools/call"],
       ["Bearer c", "c", "1", "tools/call"],
     ]);
-    expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
+    expect(readAnswerText(await fixture.call("about"))).toMatchObject({ era: "modern" });
   });
 
   it("gets arguments as headers where its schema marks them", async () => {
     await using server = await openHttpFixture("sdk-server", "--http", "0");
     await using fixture = openSource({ server: { url: server.url } });
-    expect(readText(await fixture.call("routed", { region: "eu" }))).toEqual({ region: "eu" });
-    expect(readText(await fixture.call("routed", { region: "Österreich" }))).toEqual({ region: "=?base64?w5ZzdGVycmVpY2g=?=" });
+    expect(readAnswerText(await fixture.call("routed", { region: "eu" }))).toEqual({ region: "eu" });
+    expect(readAnswerText(await fixture.call("routed", { region: "Österreich" }))).toEqual({ region: "=?base64?w5ZzdGVycmVpY2g=?=" });
   });
 
   it("reports progress and is notified when a call is cancelled or times out", async () => {
@@ -50,9 +50,9 @@ describe("an HTTP server of the current protocol version", () => {
     const abort = new AbortController();
     const onProgress = () => abort.abort(new Error("enough"));
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toThrow("enough");
-    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readAnswerText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
     await expect(fixture.call("slow", { steps: 1, stepMs: 60_000 })).rejects.toMatchObject({ code: "MCP_TIMEOUT" });
-    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 2 });
+    await expect.poll(async () => readAnswerText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 2 });
   });
 
   it("is listed again after its tools have changed", async () => {
@@ -116,7 +116,7 @@ describe("an HTTP server of the current protocol version", () => {
     expect(await fixture.source.tools()).toEqual({ tools: [], gap });
     clock.time = 1_000;
     expect((await fixture.source.tools()).gap).toBeNull();
-    expect(readText(await about.call({}, {}))).toMatchObject({ era: "modern" });
+    expect(readAnswerText(await about.call({}, {}))).toMatchObject({ era: "modern" });
   });
 });
 
@@ -124,20 +124,20 @@ describe("an HTTP server of an older protocol version", () => {
   it("gets a new Mcp-Session-Id when the server has forgotten the old one, and ends it with the source", async () => {
     await using server = await openHttpFixture("old-http-server");
     const first = openSource({ server: { url: server.url } });
-    expect(readText(await first.call("about"))).toMatchObject({ initialize: 1, delete: 0 });
+    expect(readAnswerText(await first.call("about"))).toMatchObject({ initialize: 1, delete: 0 });
     await first.call("forget");
-    expect(readText(await first.call("about"))).toMatchObject({ initialize: 2, delete: 0 });
+    expect(readAnswerText(await first.call("about"))).toMatchObject({ initialize: 2, delete: 0 });
     await first.source[Symbol.asyncDispose]();
     await using second = openSource({ server: { url: server.url } });
-    expect(readText(await second.call("about"))).toMatchObject({ initialize: 3, delete: 1 });
+    expect(readAnswerText(await second.call("about"))).toMatchObject({ initialize: 3, delete: 1 });
   });
 
   it("gets the headers of a call", async () => {
     await using server = await openHttpFixture("old-http-server");
     await using fixture = openSource({ server: { url: server.url, headers: { authorization: "Bearer entry" } } });
     const headers = { Authorization: "Bearer call", "X-Tenant": "acme" };
-    expect(readText(await fixture.call("about", {}, { headers }))).toMatchObject({ authorization: "Bearer call", tenant: "acme" });
-    expect(readText(await fixture.call("about"))).toMatchObject({ authorization: "Bearer entry", tenant: null });
+    expect(readAnswerText(await fixture.call("about", {}, { headers }))).toMatchObject({ authorization: "Bearer call", tenant: "acme" });
+    expect(readAnswerText(await fixture.call("about"))).toMatchObject({ authorization: "Bearer entry", tenant: null });
   });
 
   it("can refuse a call with an HTTP status, which the error keeps with Retry-After", async () => {
@@ -155,7 +155,7 @@ describe("an HTTP server of an older protocol version", () => {
       status: 429,
       retryAfter: 7,
     });
-    expect(readText(await fixture.call("about"))).toMatchObject({ initialize: 1 });
+    expect(readAnswerText(await fixture.call("about"))).toMatchObject({ initialize: 1 });
   });
 
   it("can close a stream early: the call fails immediately", async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import { createEvidenceStore } from "../../evidence/create-evidence-store.ts";
 import { parseProbe } from "../../protocol/probe.ts";
-import { fixtureEntry, openSource, readText } from "./fixtures/open-fixture.ts";
+import { fixtureEntry, openSource, readAnswerText } from "./fixtures/open-fixture.ts";
 
 const sdkServer = fixtureEntry("sdk-server");
 
@@ -30,7 +30,7 @@ describe("a stdio server", () => {
       annotations: { readOnlyHint: true },
       tags: ["fixture", "plain", "words", "fast", "under"],
     });
-    expect(readText(await fixture.call("about"))).toMatchObject({ era: "modern" });
+    expect(readAnswerText(await fixture.call("about"))).toMatchObject({ era: "modern" });
   });
 
   it.each([["2025-11-25"], ["2025-06-18"], ["2024-11-05"]])("speaks %s with a server that knows no newer version", async (version) => {
@@ -65,7 +65,7 @@ describe("a stdio server", () => {
   it("gets arguments and _meta, but no forged keys of the protocol", async () => {
     await using fixture = openSource({ server: sdkServer });
     const meta = { "sluice/identity": "acme", progressToken: "forged", "io.modelcontextprotocol/protocolVersion": "1999-01-01" };
-    const answer = readText<{ args: unknown; meta: Record<string, unknown> }>(await fixture.call("echo", { text: "hä" }, { meta }));
+    const answer = readAnswerText<{ args: unknown; meta: Record<string, unknown> }>(await fixture.call("echo", { text: "hä" }, { meta }));
     expect(answer.args).toEqual({ text: "hä" });
     expect(answer.meta).toMatchObject({ "sluice/identity": "acme", progressToken: expect.any(Number) as number });
     expect(JSON.stringify(answer.meta)).not.toContain("1999-01-01");
@@ -148,7 +148,7 @@ describe("a stdio server", () => {
     const reason = new Error("no longer needed");
     const onProgress = () => abort.abort(reason);
     await expect(fixture.call("slow", { steps: 1_000, stepMs: 20 }, { signal: abort.signal, onProgress })).rejects.toBe(reason);
-    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readAnswerText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
     expect(fixture.probes[1]).toMatch(
       /^\[mcp-latency-probe\] event=mcp_call_failure server="fixture" tool="slow" ms=[\d.]+ code="CANCELLED"$/,
     );
@@ -160,7 +160,7 @@ describe("a stdio server", () => {
       code: "MCP_TIMEOUT",
       message: 'The server "fixture" did not answer in time.',
     });
-    await expect.poll(async () => readText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
+    await expect.poll(async () => readAnswerText(await fixture.call("cancelled")), patience).toEqual({ cancelled: 1 });
   });
 
   it("can answer after the timeout without an error in the log", async () => {
@@ -177,7 +177,7 @@ describe("a stdio server", () => {
 
   it("can exit during a call: that call fails, and the next one starts it again", async () => {
     await using fixture = openSource({ server: sdkServer });
-    const before = readText<{ pid: number }>(await fixture.call("about"));
+    const before = readAnswerText<{ pid: number }>(await fixture.call("about"));
     const [slow, die] = [await fixture.tool("slow"), await fixture.tool("die")];
     const inFlight = slow.call({ steps: 1, stepMs: 60_000 }, {});
     const lost = {
@@ -185,7 +185,7 @@ describe("a stdio server", () => {
       message: "The server's process exited with code 7 during the call. Its last lines on stderr: about to die",
     };
     await Promise.all([expect(inFlight).rejects.toMatchObject(lost), expect(die.call({ code: 7 }, {})).rejects.toMatchObject(lost)]);
-    const after = readText<{ pid: number }>(await (await fixture.tool("about")).call({}, {}));
+    const after = readAnswerText<{ pid: number }>(await (await fixture.tool("about")).call({}, {}));
     expect(after.pid).not.toBe(before.pid);
   });
 
@@ -225,7 +225,7 @@ describe("a stdio server", () => {
     };
     const server = { ...sdkServer, env: { ADS_TOKEN: "given", LANG: "de_DE.UTF-8" }, cwd: tmpdir() };
     await using fixture = openSource({ server, environment });
-    const about = readText<{ environment: object; cwd: string }>(await fixture.call("about"));
+    const about = readAnswerText<{ environment: object; cwd: string }>(await fixture.call("about"));
     expect(about.environment).toEqual({ PATH: process.env["PATH"], HOME: "/home/user", LANG: "de_DE.UTF-8", ADS_TOKEN: "given" });
     expect(about.cwd).toBe(tmpdir());
   });
@@ -244,7 +244,7 @@ describe("disposing a source", () => {
 
   it("fails running and later calls", async () => {
     const fixture = openSource({ server: sdkServer });
-    const { pid } = readText<{ pid: number }>(await fixture.call("about"));
+    const { pid } = readAnswerText<{ pid: number }>(await fixture.call("about"));
     const slow = await fixture.tool("slow");
     const closed = { code: "MCP_UNREACHABLE", message: "The connection to the server was closed." };
     const inFlight = expect(slow.call({ steps: 1, stepMs: 60_000 }, {})).rejects.toMatchObject(closed);

@@ -10,7 +10,7 @@ import { listProcessTree } from "../../../processes.ts";
 import { seccompPolicy } from "../../seccomp/policy.ts";
 import { syscallNumbers } from "../../seccomp/syscall-numbers.ts";
 import { workerEnvironment } from "../../worker-environment.ts";
-import { ask, openTestDriver, runCell, type TestDriver } from "./fixtures/test-driver.ts";
+import { ask, openTestDriver, runTestCell, type TestDriver } from "./fixtures/test-driver.ts";
 
 const MB = 1024 * 1024;
 const numbers = syscallNumbers[process.arch === "arm64" ? "aarch64" : "x86_64"];
@@ -234,9 +234,9 @@ describe.each([
 
   it("a cell that uses too much is killed and counted, and the sandbox keeps its earlier variables", async () => {
     const lease = await open({ memoryBytes: 300 * MB, cellTimeoutMs: 60_000 }, limited);
-    await runCell(lease, "kept = 41");
+    await runTestCell(lease, "kept = 41");
     await lease.resetPeak();
-    const { end } = await runCell(
+    const { end } = await runTestCell(
       lease,
       "import mmap, os\nheld = []\nwhile True:\n    part = mmap.mmap(-1, 1 << 24)\n    part.write(os.urandom(1) * (1 << 24))\n    held.append(part)",
     );
