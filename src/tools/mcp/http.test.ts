@@ -99,11 +99,13 @@ describe("an HTTP server of the current protocol version", () => {
     const { port } = new URL(first.url);
     await using fixture = openSource({ server: { url: first.url }, clock });
     const [slow, about] = [await fixture.tool("slow"), await fixture.tool("about")];
-    const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => void first.kill() });
+    let killed: Promise<void> | undefined;
+    const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => (killed ??= first.kill()) });
     await expect(inFlight).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
       message: expect.stringMatching(/^The connection to the server "fixture" was lost during the call( \(\w+\))?\.$/) as string,
     });
+    await killed; // until it has exited, the kernel may accept a connection and reset it
     const gap = { server: "fixture", reason: `Nothing listens at ${first.url} (connection refused).` };
     expect(await fixture.source.tools()).toEqual({ tools: [], gap });
     await expect(about.call({}, {})).rejects.toMatchObject({
