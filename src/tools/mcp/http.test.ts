@@ -100,7 +100,7 @@ describe("an HTTP server of the current protocol version", () => {
     await using fixture = openSource({ server: { url: first.url }, clock });
     const [slow, about] = [await fixture.tool("slow"), await fixture.tool("about")];
     let killed: Promise<void> | undefined;
-    const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => (killed ??= first.kill()) });
+    const inFlight = slow.call({ steps: 1_000, stepMs: 20 }, { onProgress: () => void (killed ??= first.kill()) });
     await expect(inFlight).rejects.toMatchObject({
       code: "MCP_CONNECTION_LOST",
       message: expect.stringMatching(/^The connection to the server "fixture" was lost during the call( \(\w+\))?\.$/) as string,
