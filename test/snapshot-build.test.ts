@@ -21,12 +21,25 @@ describe("sluice snapshot build", () => {
   }, 120_000);
   afterAll(async () => await rm(cache, { recursive: true }), 120_000);
 
-  function startBuild(): { child: ChildProcess; ended: Promise<{ status: number | null; stdout: string; stderr: string }> } {
+  interface Build {
+    readonly child: ChildProcess;
+    readonly ended: Promise<{ status: number | null; stdout: string; stderr: string }>;
+    /** Resolves when standard error has matched. */
+    hasPrinted(pattern: RegExp): Promise<void>;
+  }
+
+  function startBuild(): Build {
     const child = spawn(sluice, ["snapshot", "build", "--json"], { env: { ...process.env, SLUICE_CACHE: cache }, stdio: "pipe" });
     const output = { stdout: "", stderr: "" };
     child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
-    return { child, ended: once(child, "close").then(([status]) => ({ status: status as number | null, ...output })) };
+    return {
+      child,
+      ended: once(child, "close").then(([status]) => ({ status: status as number | null, ...output })),
+      async hasPrinted(pattern) {
+        while (!pattern.test(output.stderr)) await once(child.stderr, "data");
+      },
+    };
   }
 
   const list = async (name: string): Promise<string[]> => await readdir(path.join(cache, name)).catch(() => []);
@@ -57,11 +70,16 @@ describe("sluice snapshot build", () => {
   );
 
   test("returns the same snapshot to two concurrent builds and removes the files of the killed one", async () => {
-    const builds = await Promise.all([startBuild().ended, startBuild().ended]);
+    const first = startBuild();
+    await first.hasPrinted(/Worker code/);
+    first.child.kill("SIGSTOP"); // so that it is still building when the other one asks for the lock
+    const second = startBuild();
+    await second.hasPrinted(/Waiting for another build \(process \d+\)/);
+    first.child.kill("SIGCONT");
+    const builds = await Promise.all([first.ended, second.ended]);
     expect(builds.map(({ status }) => status)).toEqual([0, 0]);
     const [one, two] = builds.map(({ stdout }) => JSON.parse(stdout) as { id: string });
     expect(one).toEqual(two);
-    expect(builds.filter(({ stderr }) => /Waiting for another build \(process \d+\)/.test(stderr))).toHaveLength(1);
     expect([await list("snapshots"), await list("building"), await list("locks")]).toEqual([[one!.id], [], []]);
     const verified = spawnSync(sluice, ["snapshot", "verify"], { env: { ...process.env, SLUICE_CACHE: cache }, encoding: "utf8" });
     expect([verified.status, verified.stdout]).toEqual([0, expect.stringContaining("The snapshot is valid.\n")]);
