@@ -9,6 +9,7 @@ import { whyNotWritable } from "../../snapshot/to-cache-failure.ts";
 import { discardSandbox, greet, GvisorLease, type StartedSandbox, startSandbox } from "./gvisor-lease.ts";
 import { findImage, type MemoryImage, removeImage, saveImage, toImageKey } from "./memory-image.ts";
 import { findRunsc, preflightGvisor, type Runsc, runscMissing } from "./runsc.ts";
+import { ProcessStarter } from "./process-starter.ts";
 import { toRunscFlags, toRunscPrefix } from "./runsc-process.ts";
 
 export interface GvisorDriverOptions {
@@ -52,6 +53,7 @@ class GvisorDriver implements SandboxDriver {
   readonly #removals = new Set<Promise<void>>();
   readonly #prepared = new Map<string, Promise<Prepared>>();
   readonly #lifetime = new AbortController();
+  readonly #starter = new ProcessStarter();
   #runsc: Promise<Runsc | null> | null = null;
   #coldReason: string | null = null;
 
@@ -92,6 +94,7 @@ class GvisorDriver implements SandboxDriver {
     await Promise.allSettled(this.#prepared.values());
     await Promise.all([...this.#leases].map((lease) => lease.close()));
     while (this.#removals.size > 0) await Promise.all(this.#removals);
+    this.#starter[Symbol.dispose]();
   }
 
   #locateRunsc(): Promise<Runsc | null> {
@@ -155,7 +158,7 @@ class GvisorDriver implements SandboxDriver {
   ): Promise<StartedSandbox> {
     const { runDirectory, rootless = false } = this.#options;
     const command = [...toRunscPrefix({ rootless }), runsc.path, ...this.#flags];
-    return startSandbox({ snapshot, limits, signal, image, runsc: command, runDirectory });
+    return startSandbox({ snapshot, limits, signal, image, runsc: command, runDirectory, starter: this.#starter });
   }
 
   async #openLease(request: SandboxRequest, prepared: Prepared): Promise<Lease> {

@@ -11,6 +11,7 @@ import type { LeaseDirectory, RunDirectory } from "../../run-directory.ts";
 import type { MemoryImage } from "./memory-image.ts";
 import { toOciSpec } from "./oci-spec.ts";
 import { type ProcessMeter, startProcessMeter } from "./process-meter.ts";
+import type { ProcessExit, ProcessStarter } from "./process-starter.ts";
 import { type RunscProcess, startRunsc } from "./runsc-process.ts";
 
 /**
@@ -27,6 +28,7 @@ export interface StartOptions {
   /** Null starts the sandbox cold: it imports the stack itself. */
   readonly image: MemoryImage | null;
   readonly runDirectory: RunDirectory;
+  readonly starter: ProcessStarter;
   readonly signal: AbortSignal;
 }
 
@@ -38,7 +40,8 @@ export interface StartedSandbox {
 }
 
 /** Starts runsc. A cold start also waits until the worker has imported the stack. Leaves nothing behind on failure. */
-export async function startSandbox({ snapshot, limits, runsc, image, runDirectory, signal }: StartOptions): Promise<StartedSandbox> {
+export async function startSandbox(options: StartOptions): Promise<StartedSandbox> {
+  const { snapshot, limits, runsc, image, runDirectory, starter, signal } = options;
   signal.throwIfAborted();
   const directory = await runDirectory.newLeaseDirectory();
   const { id } = directory;
@@ -53,8 +56,8 @@ export async function startSandbox({ snapshot, limits, runsc, image, runDirector
       writeFile(join(directory.path, "config.json"), JSON.stringify(spec)),
     ]);
     const command = [...(image === null ? ["run"] : ["restore", `--image-path=${image.path}`]), `--bundle=${directory.path}`];
-    process = await startRunsc({ runsc, state, command, containerId: id, cgroup });
-    const channel = createFrameChannel({ readable: process.stdout, writable: process.stdin });
+    process = await startRunsc({ runsc, state, command, containerId: id, cgroup, starter });
+    const channel = createFrameChannel({ readable: process.channel, writable: process.channel });
     if (image === null) await expectFrame("imported", { channel, process }, signal);
     return { directory, cgroup, process, channel };
   } catch (error) {
@@ -94,15 +97,15 @@ async function expectFrame(
   { channel, process }: Pick<StartedSandbox, "channel" | "process">,
   signal: AbortSignal,
 ): Promise<Frame> {
-  const ended = process.exited.then(async ({ exitCode, signal: killedBy }) => {
-    // The last output on stderr arrives after the exit.
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    throw startFailed(`runsc ended (${killedBy ?? `exit status ${exitCode}`}) before the worker answered`, process.stderr());
+  const ended = process.exited.then(({ exitCode, signal: killedBy, stderr }) => {
+    throw startFailed(`runsc ended (${killedBy ?? `exit status ${exitCode}`}) before the worker answered`, stderr);
   });
   const frame = await orAbort(Promise.race([receiveOrWait(channel), ended]), signal);
-  if (frame.header.type === "lost") throw startFailed(String(frame.header["detail"]), process.stderr());
-  if (frame.header.type !== type) throw startFailed(`the worker sent "${frame.header.type}" instead of "${type}"`, process.stderr());
-  return frame;
+  if (frame.header.type === type) return frame;
+  await process.kill();
+  const { stderr } = await process.exited;
+  const isLost = frame.header.type === "lost";
+  throw startFailed(isLost ? String(frame.header["detail"]) : `the worker sent "${frame.header.type}" instead of "${type}"`, stderr);
 }
 
 /** When the channel ends, waits two seconds before it rejects: the exit of runsc follows, and its error says more. */
@@ -217,14 +220,14 @@ export class GvisorLease implements Lease {
 
   async #settle(): Promise<Death> {
     const { process, limits } = this.#options;
-    const { exitCode, signal } = await process.exited;
+    const { exitCode, signal, stderr } = await process.exited;
     const closedByHost = this.#closing !== null;
     const { memoryKills } = closedByHost ? this.#lastUsage : await this.usage();
     await process.kill(); // runsc has exited; wait for its children
     if (memoryKills > 0 || this.#wasOverLimit)
       return { cause: "out_of_memory", detail: `The sandbox went over ${limits.memoryBytes} bytes of memory and was killed.` };
     if (closedByHost) return { cause: "closed", detail: "The host closed the sandbox." };
-    return toDeath({ exitCode, signal, stderr: process.stderr() });
+    return toDeath({ exitCode, signal, stderr });
   }
 
   async #remove(): Promise<void> {
@@ -237,7 +240,7 @@ export class GvisorLease implements Lease {
 }
 
 /** runsc exits with the worker's exit status, or with 128 plus the number of the signal that killed the worker. */
-function toDeath({ exitCode, signal, stderr }: { exitCode: number | null; signal: string | null; stderr: string }): Death {
+function toDeath({ exitCode, signal, stderr }: ProcessExit): Death {
   const output = toStderrSentence(stderr.trim().slice(-500));
   if (signal !== null) return { cause: "killed", signal, detail: `runsc was killed by ${signal}.${output}` };
   if (exitCode !== null && exitCode > 128) {

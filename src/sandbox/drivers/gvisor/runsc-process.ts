@@ -1,15 +1,15 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { killAll, listProcessTree, readStartTime } from "../../../processes.ts";
 import { parseJson } from "../../../text/json.ts";
 import type { LeaseCgroup } from "../../cgroup/lease-cgroup.ts";
 import { readPrivateBytes } from "./process-meter.ts";
+import type { ProcessExit, ProcessStarter, StartedProcess } from "./process-starter.ts";
 
 /**
  * The flags of every runsc command.
@@ -54,49 +54,32 @@ export interface RunscOptions {
   readonly cgroup: LeaseCgroup | null;
 }
 
-/** Joins the cgroups, then replaces itself with runsc, so that all of runsc runs inside the cgroups. */
-const JOIN_AND_EXEC = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"';
-
 /** Starts `runsc run` or `runsc restore` in the foreground, inside the lease's cgroup if there is one. */
-export async function startRunsc({ command, ...options }: RunscOptions & { command: readonly string[] }): Promise<RunscProcess> {
+export async function startRunsc({ command, starter, ...options }: StartRunscOptions): Promise<RunscProcess> {
   const { runsc, state, containerId, cgroup } = options;
-  const joinPaths = cgroup?.joinPaths ?? [];
   const words = [...runsc, `--root=${state}`, ...command, containerId];
-  const child = spawn("/bin/sh", ["-c", JOIN_AND_EXEC, "sh", String(joinPaths.length), ...joinPaths, ...words], {
-    stdio: ["pipe", "pipe", "pipe"],
-    detached: true, // Ctrl-C in a terminal must reach only the host, not the sandbox
-    cwd: "/",
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-  });
-  const exited = new Promise<RunscExit>((resolve) => {
-    child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
-    child.once("error", () => resolve({ exitCode: null, signal: null }));
-  });
-  await once(child, "spawn");
-  return new RunscProcess({ ...options, child, exited });
+  const process = await starter.start({ command: words, joinPaths: cgroup?.joinPaths ?? [] });
+  return new RunscProcess({ ...options, process });
 }
 
-export interface RunscExit {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
+interface StartRunscOptions extends RunscOptions {
+  readonly command: readonly string[];
+  readonly starter: ProcessStarter;
 }
 
 interface StartedRunsc extends RunscOptions {
-  readonly child: ChildProcessWithoutNullStreams;
-  readonly exited: Promise<RunscExit>;
+  readonly process: StartedProcess;
 }
 
 /** The fields that we use of runsc's state file. */
 const stateSchema = z.object({ sandbox: z.object({ pid: z.int().optional() }).nullish(), goferPid: z.int().optional() });
 
-/** A running runsc. Its stdin and stdout are the worker's. runsc and all its children end with this process. */
+/** A running runsc. runsc and all its children end with this process. */
 export class RunscProcess {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** The first and last 8 KB that runsc or the worker wrote to stderr. */
-  readonly stderr: () => string;
+  /** stdin and stdout of the worker. */
+  readonly channel: Duplex;
   /** Settles when runsc itself has exited. Never rejects. */
-  readonly exited: Promise<RunscExit>;
+  readonly exited: Promise<ProcessExit>;
   readonly #started: StartedRunsc;
   readonly #pid: number;
   /** Processes stay in this set after they lose their parent and can no longer be found below runsc. */
@@ -106,13 +89,11 @@ export class RunscProcess {
   #memoryFile: string | null = null;
 
   constructor(started: StartedRunsc) {
-    const { child, exited } = started;
-    this.stdin = child.stdin;
-    this.stdout = child.stdout;
-    this.stderr = collectStderr(child.stderr);
+    const { channel, exited, pid } = started.process;
+    this.channel = channel;
     this.exited = exited;
     this.#started = started;
-    this.#pid = child.pid!;
+    this.#pid = pid;
     this.#knownPids = new Set([this.#pid]);
   }
 
@@ -165,10 +146,10 @@ export class RunscProcess {
 
   /** Sends SIGKILL to every process of the sandbox. Resolves when none can run any more. */
   async kill(): Promise<void> {
-    const { cgroup, child } = this.#started;
+    const { cgroup, process } = this.#started;
     if (cgroup !== null) await cgroup.kill();
     else await killAll(() => this.listProcesses(), 10_000);
-    child.kill("SIGKILL");
+    process.kill();
     await this.exited;
   }
 
@@ -188,21 +169,6 @@ export class RunscProcess {
     const { containerId } = this.#started;
     return `${containerId}_sandbox:${containerId}`;
   }
-}
-
-const STDERR_BYTES = 8 * 1024;
-
-function collectStderr(stream: Readable): () => string {
-  let head = "";
-  let tail = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (text: string) => {
-    const room = STDERR_BYTES - head.length;
-    head += text.slice(0, room);
-    tail = (tail + text.slice(room)).slice(-STDERR_BYTES);
-  });
-  stream.on("error", () => {});
-  return () => head + tail;
 }
 
 /** Synchronous: reading hundreds of links takes a microsecond each, asynchronous calls more than a hundred times that. */
