@@ -23,8 +23,12 @@ _BLOCK_ROWS = 2000
 _FEW_ROWS = 50
 _BLOCK_BYTES = 1 << 16
 _DIGITS = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_NUMBER = re.compile(rf"[+-]?{_DIGITS}")
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(rf"\s*[+-]?{_DIGITS}\s*")
+_IGNORED = r"\s\x01-\x1f\u200b-\u200f\u2060\ufeff"
+"""White space, control and invisible characters: a spreadsheet may drop them at the start of a cell."""
+_SIGNS = "＝＋－＠﹦﹢﹣﹫"
+"""The full-width and small forms of `=+-@`: some spreadsheets read them like the ASCII ones."""
+_FORMULA = re.compile(rf"[\t\r]|[{_IGNORED}\0]*[=+\-@{_SIGNS}]")
 _QUOTED = re.compile(r'[",\n\r]|^\s|\s$')
 
 
@@ -33,7 +37,7 @@ def _special_at(end: str, ends: str) -> re.Pattern[str]:
 
     It starts with a literal, which makes the search several times as fast.
     """
-    return re.compile(rf"{end}(?:(?<=[^\S\n]{end})|[=@]|[^\S\n]|[+-](?!{_DIGITS}{ends}))")
+    return re.compile(rf"{end}(?:(?<=[^\S\n]{end})|[=@{_SIGNS}]|(?!\n)[{_IGNORED}]|[+-](?!{_DIGITS}{ends}))")
 
 
 _SPECIAL_AT_COMMA, _SPECIAL_AT_LINE, _SPECIAL_AT_CELL = (
@@ -64,7 +68,9 @@ def _csv_of_lines(raw: Any, delimiter: str) -> Iterator[str]:
     while lines := text.readlines(_BLOCK_BYTES):
         block = "".join(lines).replace("\r\n", "\n").removesuffix("\n") + "\n"
         is_special = (
-            '"' in block or "\r" in block or _SPECIAL_AT_COMMA.search(block) or _SPECIAL_AT_LINE.search("\n" + block)
+            any(sign in block for sign in '"\r\0')
+            or _SPECIAL_AT_COMMA.search(block)
+            or _SPECIAL_AT_LINE.search("\n" + block)
         )
         if delimiter == "," and not is_special:
             yield block

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import itertools
 import json
 from typing import Any
 
 import pandas as pd
 import pytest
+from corpus import read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +74,22 @@ def test_text_that_looks_like_a_formula_is_prefixed_and_numbers_are_not() -> Non
     assert "".join(csv_of_frame(pd.DataFrame(rows))) == expected
 
 
+def test_the_formulas_of_the_corpus_are_prefixed_in_every_format() -> None:
+    cases = read("csv-formulas.json")
+    cells = cases["guarded"] + cases["kept"]
+    safe = ["'" + cell for cell in cases["guarded"]] + cases["kept"]
+    rows = [{"text": cell, "n": -5} for cell in cells]
+    sent = io.StringIO()
+    csv.writer(sent).writerows([["text", "n"], *([cell, -5] for cell in cells)])
+    for written in (to_csv(rows), "".join(csv_of_frame(pd.DataFrame(rows))), to_csv(sent.getvalue(), "csv")):
+        assert [row[0] for row in csv.reader(io.StringIO(written, newline=""))] == ["text", *safe]
+    # Each cell alone in its block, so that no other cell makes the block special.
+    for cell, expected in zip(cells, safe, strict=True):
+        written = "".join(csv_of_source("csv", f"n,text\n5,{cell}\n".encode(), []))
+        if not {"\r", "\n"} & set(cell):
+            assert next(itertools.islice(csv.reader(io.StringIO(written, newline="")), 1, None))[1] == expected
+
+
 def test_rows_are_found_inside_values_lists_and_maps() -> None:
     assert to_csv({"data": {"items": [1, "a"]}}, path=["data", "items"]) == "value\n1\na\n"
     assert to_csv([[1, 2]]) == "0,1\n1,2\n"
@@ -95,7 +113,7 @@ def test_a_csv_can_be_read_back(rows: list[tuple[str, str]]) -> None:
     ]
 
 
-@given(st.text(st.sampled_from("a1=+-@.,,\t\r\n\n \u00a0\"'"), max_size=80))
+@given(st.text(st.sampled_from("a1=+-@＝－.,,\t\r\n\n \u00a0\u200b\0\x01\"'"), max_size=80))
 def test_csv_written_in_blocks_equals_csv_written_cell_by_cell(source: str) -> None:
     read = csv.reader(io.StringIO(source, newline=""))
     expected = "".join(",".join(map(files._cell, row)) + "\n" for row in read)

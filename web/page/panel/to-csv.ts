@@ -10,6 +10,10 @@ export function toCsv({ columns, rows }: Pick<NumberTable, "columns" | "rows">):
 function toField(cell: string | number | null): string {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);
-  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  const safe = formula.test(cell) && !number.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
+
+/** `=+-@`, also in full-width and small forms, and after white space and invisible characters, which a spreadsheet may drop. */
+const formula = /^(?:[\t\r]|[\s\p{Cc}\u200b-\u200f\u2060]*[=+\-@＝＋－＠﹦﹢﹣﹫])/u;
+const number = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i;
