@@ -1,38 +1,45 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
+import { createMarkdownSanitizer } from "./sanitize-markdown.ts";
 
-/** Filters an answer line by line while it streams: removes remote images and claims about figures that do not exist. Released text is final. */
+/** Filters an answer while it streams: removes claims about figures that do not exist, and makes the Markdown safe. Released text is final. */
 export interface AnswerChecker {
   push(text: string): string;
-  /** Returns the checked last line. */
+  /** Returns the checked rest. */
   end(): string;
   readonly removedClaims: number;
 }
 
 export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): AnswerChecker {
-  const urls = new Set(artifacts.map(({ url }) => url));
-  let lastLine = "";
+  const sanitizer = createMarkdownSanitizer(new Set(artifacts.map(({ url }) => url)));
+  let lastLine: string[] = [];
   let isFenced = false;
   let removedClaims = 0;
 
-  function check(line: string): string {
+  function removeClaims(line: string): string {
     if (/^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    const text = removeRemoteImages(line, urls); // also in code blocks, because a page may delimit them differently
-    if (isFenced || /^\s*\|/.test(text)) return text;
-    const kept = splitSentences(text).filter((sentence) => !claimsMissingFigure(sentence, artifacts));
-    removedClaims += splitSentences(text).length - kept.length;
+    if (isFenced || /^\s*\|/.test(line)) return line;
+    const sentences = splitSentences(line);
+    const kept = sentences.filter((sentence) => !claimsMissingFigure(sentence, artifacts));
+    removedClaims += sentences.length - kept.length;
     return kept.join("");
   }
 
   return {
     push(text) {
-      const lines = (lastLine + text).split("\n");
-      lastLine = lines.pop()!;
-      return lines.map((line) => `${check(line)}\n`).join("");
+      const lines = text.split("\n");
+      const last = lines.pop()!;
+      let released = "";
+      for (const line of lines) {
+        released += sanitizer.push(`${removeClaims(lastLine.join("") + line)}\n`);
+        lastLine = [];
+      }
+      lastLine.push(last);
+      return released;
     },
     end() {
-      const rest = lastLine;
-      lastLine = "";
-      return check(rest);
+      const released = sanitizer.push(removeClaims(lastLine.join("")));
+      lastLine = [];
+      return released + sanitizer.end();
     },
     get removedClaims() {
       return removedClaims;
@@ -40,51 +47,21 @@ export function createAnswerChecker(artifacts: readonly ArtifactEnvelope[]): Ans
   };
 }
 
-/**
- * Removes images and active HTML tags, except images of the turn's own artifacts. Rendering a remote image sends its URL to a foreign server, and a tool
- * output can make the model put data into that URL. The alt text is kept; an incomplete image becomes a link, which shows its URL.
- */
-export function removeRemoteImages(text: string, ownUrls: ReadonlySet<string>): string {
-  let before = text.replaceAll(KEPT, "");
-  // Removing one image can create another, so repeat until nothing changes. Every pass shortens the text.
-  for (let pass = 0; pass < MAX_PASSES; pass += 1) {
-    const after = removeOnce(before, ownUrls);
-    if (after === before) return after.replaceAll(KEPT, "![");
-    before = after;
-  }
-  return removeOnce(before.replaceAll("<", ""), ownUrls).replaceAll(KEPT, "![");
-}
-
-/** Deeper nesting is an attack: then all tags are removed. */
-const MAX_PASSES = 20;
-
-function removeOnce(text: string, ownUrls: ReadonlySet<string>): string {
-  return text
-    .replaceAll(activeTag, "")
-    .replaceAll(inlineImage, (image, alt: string, url: string) => (ownUrls.has(url) ? image.replace("![", KEPT) : alt))
-    .replaceAll(referenceImage, (_image, alt: string) => alt)
-    .replaceAll(/!+\[/g, "[");
-}
-
-/** Temporarily replaces `![` of own images. Removed from the input first, so that an answer cannot contain it. */
-const KEPT = "\u0000";
-/** All repetitions are bounded, so that a crafted text cannot make matching slow. A longer image becomes a link. */
-const inlineImage = /!\[((?:[^[\]\\]|\\.){0,1000})\]\(\s{0,10}<?([^\s()<>]{0,4000})>?[^()]{0,1000}\)/g;
-const referenceImage = /!\[((?:[^[\]\\]|\\.){0,1000})\]\[[^[\]]{0,1000}\]/g;
-const activeTag =
-  /<\/?(?:img|image|picture|source|video|audio|track|iframe|frame|object|embed|svg|link|style|script|input|meta|base|body|form)\b[^>]*>?/gi;
-
 /** Keeps the space after each sentence, so that joining them restores the line. */
 function splitSentences(line: string): string[] {
-  return line.split(/(?<=[.!?]["')\]]?\s+)(?=\S)/);
+  return line.split(/(?=\S)(?<=[.!?]["')\]]?\s+)/);
 }
 
 /** Whether a sentence presents a figure that does not exist: a number above the last one, or any figure when there is none. English only. */
 export function claimsMissingFigure(sentence: string, { length: count }: readonly ArtifactEnvelope[]): boolean {
+  if (sentence.length > MAX_SENTENCE_CHARACTERS) return false;
   const claimed = denials.reduce((text, denial) => text.replaceAll(denial, " "), sentence);
   if ([...claimed.matchAll(numbered)].some(([, number]) => Number(number) > count)) return true;
   return count === 0 && figure.test(claimed) && shown.test(claimed);
 }
+
+/** A longer text is not a sentence, and the patterns below would be slow. */
+const MAX_SENTENCE_CHARACTERS = 2000;
 
 const SHOWS = "(?:show|illustrate|depict|display|visuali[sz]e|reveal|present|demonstrate|highlight)s?\\b";
 const DRAWN = "(?:drawn|rendered|created|made|produced|published|generated|plotted|shown|included|attached|provided|displayed)";

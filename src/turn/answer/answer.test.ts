@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
-import { claimsMissingFigure, createAnswerChecker, removeRemoteImages } from "./answer-checker.ts";
+import { claimsMissingFigure, createAnswerChecker } from "./answer-checker.ts";
 import { createKnownNumbers, findUnknownNumbers } from "./check-numbers.ts";
 import { findMissingSentences, labelArtifacts } from "./synthesize.ts";
 
@@ -85,47 +85,13 @@ describe("a statement about a figure", () => {
   });
 });
 
-describe("remote images", () => {
-  const own = new Set(["file:///a.png"]);
-
-  test.each([
-    ["![x](https://evil.example/?d=1)", "x"],
-    ["![x](<https://evil.example/a b> 'title')", "x"],
-    ["![a\\]b](http://evil.example)", "a\\]b"],
-    ["![x][ref]", "x"],
-    ["![ref]", "[ref]"],
-    ["[![x](https://evil.example)](https://ok.example)", "[x](https://ok.example)"],
-    ["![x](data:image/png;base64,AAAA)", "x"],
-    ["<IMG SRC=https://evil.example>", ""],
-    ["a <svg><image href='https://evil.example'/></svg> b", "a  b"],
-    ["<img", ""],
-    ["![own](file:///a.png)", "![own](file:///a.png)"],
-    ["![own](file:///a.png?x)", "own"],
-    ["5 < 6 and [a link](https://ok.example)!", "5 < 6 and [a link](https://ok.example)!"],
-  ])("are removed from %s", (text, expected) => {
-    expect(removeRemoteImages(text, own)).toBe(expected);
-  });
-
-  test("leave no start of an image, for any input", () => {
-    const piece = fc.constantFrom("![", "]", "(", ")", "https://evil.example", "[", "\\", "<img ", ">", "\n", " ", "x", "\u0000", "!");
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-        const left = removeRemoteImages(pieces.join(""), new Set());
-        expect(left).not.toMatch(/<img\b/i);
-        expect(left).not.toContain("![");
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-});
-
 describe("the answer checker", () => {
   test("returns the same text however the stream is split", () => {
     const text =
       "The mean is 3. The chart below shows it.\n\n```\nThe chart shows ![x](https://evil)\n```\n| chart shows | 1 |\n![x](https://evil)";
     const whole = createAnswerChecker([]);
     const expected = whole.push(text) + whole.end();
-    expect(expected).toBe("The mean is 3. \n\n```\nThe chart shows x\n```\n| chart shows | 1 |\nx");
+    expect(expected).toBe("The mean is 3. \n\n```\nThe chart shows ![x](https://evil)\n```\n| chart shows | 1 |\nx");
     expect(whole.removedClaims).toBe(1);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 8 }), (cuts) => {
@@ -165,8 +131,6 @@ describe("an answer that is crafted to be slow to check", () => {
     const text = piece.repeat(100_000 / piece.length);
     const checker = createAnswerChecker([image]);
     const answer = checker.push(text) + checker.end();
-    expect(answer).not.toContain("![");
-    expect(answer).not.toContain("<img");
     findUnknownNumbers(answer, () => createKnownNumbers());
     expect(findMissingSentences(answer, { artifacts: [image], gaps: [] }).length).toBeLessThanOrEqual(1);
   });

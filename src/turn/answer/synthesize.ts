@@ -11,6 +11,7 @@ import type { TurnParts } from "../turn-request.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
 import { findNewItems, type TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
 import { checkNumbers } from "./check-numbers.ts";
+import { sanitizeMarkdown } from "./sanitize-markdown.ts";
 
 type SynthesisSources = Pick<
   TurnParts,
@@ -18,8 +19,8 @@ type SynthesisSources = Pick<
 >;
 
 /**
- * Writes the final answer with the model, or emits the draft when the model cannot be asked. Removes unsupported claims while it streams, then adds the
- * artifacts and gaps that the answer does not mention.
+ * Writes the final answer with the model, or emits the draft when the model cannot be asked. Removes unsupported claims and unsafe Markdown while it
+ * streams, then adds the artifacts and gaps that the answer does not mention.
  */
 export async function synthesize(turn: SynthesisSources, terminal: TerminalOutcome): Promise<TerminalOutcome> {
   const checker = createAnswerChecker(turn.ledger.artifacts);
@@ -35,7 +36,10 @@ export async function synthesize(turn: SynthesisSources, terminal: TerminalOutco
   const end = endAfterWriting(turn, terminal, error);
   const gaps = [...end.gaps, ...reportRemovedClaims(checker), ...checkNumbers(turn, { answer, gaps: end.gaps })];
   const missing = findMissingSentences(answer, { artifacts: turn.ledger.artifacts, gaps });
-  if (missing.length > 0) emitText(`${answer.trim() === "" ? "" : "\n\n"}${missing.join("\n")}`);
+  if (missing.length > 0) {
+    const urls = new Set(turn.ledger.artifacts.map(({ url }) => url));
+    emitText(`${answer.trim() === "" ? "" : "\n\n"}${sanitizeMarkdown(missing.join("\n"), urls)}`);
+  }
   return { answer, stopReason: end.stopReason, gaps };
 }
 

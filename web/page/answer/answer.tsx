@@ -1,4 +1,4 @@
-import { memo, useMemo } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import Markdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
@@ -15,7 +15,7 @@ interface AnswerProps {
 
 /**
  * Renders the answer as Markdown, with each artifact where the text first names it and the others at the end. The text is not trusted: HTML stays text,
- * pictures come only from the artifact store, and links lead only to the web.
+ * pictures come only from the artifact store, and links lead only to the web and show where.
  */
 export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerProps) {
   const names = artifacts.map((artifact) => artifactName(artifact, artifacts));
@@ -41,14 +41,18 @@ export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerPr
 
 function toComponents(artifacts: readonly ArtifactEnvelope[], onOpen: (artifact: ArtifactEnvelope) => void): Components {
   return {
-    a: ({ href = "", children }) =>
-      isWebAddress(href) ? (
-        <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-          {children}
-        </a>
-      ) : (
-        <span>{children}</span>
-      ),
+    a: ({ href = "", children }) => {
+      const host = webHost(href);
+      if (host === null) return <span>{children}</span>;
+      return (
+        <>
+          <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+            {children}
+          </a>
+          {showsAddress(children, href) ? null : <span className="soft"> ({host})</span>}
+        </>
+      );
+    },
     img: ({ alt = "" }) => <span className="soft">{texts.turn.remoteImage(alt)}</span>,
     table: ({ children }) => (
       <div className="answer-table" role="region" aria-label={texts.chart.showTable} tabIndex={0}>
@@ -63,10 +67,18 @@ function toComponents(artifacts: readonly ArtifactEnvelope[], onOpen: (artifact:
   } as Components;
 }
 
-function isWebAddress(href: string): boolean {
-  try {
-    return ["https:", "http:", "mailto:"].includes(new URL(href).protocol);
-  } catch {
-    return false;
-  }
+/** The host that a link leads to; null for an address that is not of the web or of mail. */
+function webHost(href: string): string | null {
+  const url = URL.parse(href);
+  if (url === null || !["https:", "http:", "mailto:"].includes(url.protocol)) return null;
+  return url.protocol === "mailto:" ? url.pathname : url.host;
+}
+
+/** Whether the text of a link is its address. The server makes it so; answers of older versions may have other links. */
+function showsAddress(children: ReactNode, href: string): boolean {
+  const url = URL.parse(href);
+  const isAscii = /^[!-~]*$/.test(href.split(/[/?#]/, 3).join("/"));
+  return (
+    typeof children === "string" && [children, `http://${children}`, `mailto:${children}`].includes(href) && isAscii && url?.username === ""
+  );
 }

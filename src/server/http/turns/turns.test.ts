@@ -11,7 +11,7 @@ import { Conversations } from "../conversations.ts";
 import { createLog } from "../create-log.ts";
 import { createTenantStores } from "../create-tenant-stores.ts";
 import { findTurn } from "./turn-document.ts";
-import { showLinkAddresses, Turns } from "./turns.ts";
+import { Turns } from "./turns.ts";
 
 /** Turns that fail at once, with a history that can refuse every write. */
 describe("Turns", () => {
@@ -107,19 +107,4 @@ describe("Turns", () => {
     await turns.drain(0);
     expect(new Set(log)).toEqual(new Set(["turn_failed", "end_not_kept"]));
   });
-});
-
-test.each([
-  ["[the bank](https://evil.example)", "the bank (<https://evil.example>)"],
-  ['[the bank](<https://evil.example> "Your bank")', "the bank (<https://evil.example>)"],
-  ["[https://a.example](https://a.example)", "<https://a.example>"],
-  ["[x](javascript:alert(1))", "x (`javascript:alert(1)`)"],
-  ["![figure](/artifacts/ab.png)", "![figure](/artifacts/ab.png)"],
-  ["[data](/data/ds_1.json)", "[data](/data/ds_1.json)"],
-  ["[data](//evil.example/data/)", "data (`//evil.example/data/`)"],
-  ["[a](b) and [c](d)", "a (`b`) and c (`d`)"],
-  ["text\n[ref]: https://evil.example 'title'\nmore", "text\nref: <https://evil.example>\nmore"],
-  ["no link [here] at (all)", "no link [here] at (all)"],
-])("shows the address of a link: %j", (text, shown) => {
-  expect(showLinkAddresses(text)).toBe(shown);
 });

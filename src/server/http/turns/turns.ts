@@ -8,7 +8,6 @@ import type { TurnResult } from "../../../protocol/turn-result.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import { type Conversation, createConversation } from "../../../turn/create-conversation.ts";
 import { runTurn } from "../../../turn/run-turn.ts";
-import { removeRemoteImages } from "../../../turn/answer/answer-checker.ts";
 import { serverStopping } from "../client-limits.ts";
 import type { Conversations, LiveConversation } from "../conversations.ts";
 import type { Log } from "../create-log.ts";
@@ -177,7 +176,7 @@ function keyOf(tenant: string, turnId: string): string {
   return JSON.stringify([tenant, turnId]);
 }
 
-/** Runs the turn and cleans the answer. An unexpected error becomes a result with the gap `turn_failed`. */
+/** Runs the turn. An unexpected error becomes a result with the gap `turn_failed`. */
 async function answerQuestion(
   { configured, history, storesOf, log }: TurnsOptions,
   { tenant, tokenHash, question }: TurnStart,
@@ -185,15 +184,11 @@ async function answerQuestion(
 ): Promise<TurnResult> {
   const { turnId, conversationId } = turn;
   const stores = storesOf(tenant);
-  const artifactUrls = new Set<string>();
-  const clean = (text: string): string => showLinkAddresses(removeRemoteImages(text, artifactUrls));
   const onEvent = (event: TurnEvent): void => {
-    if (event.type === "artifact") artifactUrls.add(event.artifact.url);
-    if (event.type === "answer-delta") turn.push({ ...event, text: clean(event.text) });
-    else if (event.type !== "turn-end") turn.push(event);
+    if (event.type !== "turn-end") turn.push(event);
   };
   try {
-    const result = await runTurn(configured.runtime, {
+    return await runTurn(configured.runtime, {
       ...configured.openConversation({
         conversation: toConversation(history, conversation),
         tenant,
@@ -208,7 +203,6 @@ async function answerQuestion(
       onEvent,
       signal: turn.signal,
     });
-    return { ...result, answer: clean(result.answer) };
   } catch (error) {
     log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
     const detail = "The turn failed because of an internal error. See the server log.";
@@ -237,33 +231,4 @@ function alreadyRunning(turnId: string | null): HttpFailure {
     hint: "Wait for the turn to end, or stop it.",
     details: turnId === null ? {} : { turnId },
   });
-}
-
-/**
- * Shows the address of every link in an answer next to its text, because a tool result can trick the model into writing a misleading link.
- * Links to this server's own files stay as they are, and so do images: only the turn's own are left by then.
- */
-export function showLinkAddresses(text: string): string {
-  return text
-    .replaceAll(inlineLink, (link, label: string, address: string) => {
-      if (isOwnFile(address)) return link;
-      return label.trim() === address ? formatAddress(address) : `${label} (${formatAddress(address)})`;
-    })
-    .replaceAll(
-      linkDefinition,
-      (_definition, indent: string, name: string, address: string) => `${indent}${name}: ${formatAddress(address)}`,
-    );
-}
-
-const inlineLink = /(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(\s*<?((?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^)]*\)))?\s*\)/g;
-/** `[name]: address` is not rendered itself, but turns every `[name]` into a link. */
-const linkDefinition = /^( {0,3})\[([^\]]+)\]:\s*<?([^\s>]+)>?.*$/gm;
-
-/** Only web and mail addresses stay clickable. */
-function formatAddress(address: string): string {
-  return /^(?:https?:\/\/|mailto:)/i.test(address) ? `<${address}>` : `\`${address.replaceAll("`", "")}\``;
-}
-
-function isOwnFile(address: string): boolean {
-  return /^\/(?:artifacts|data)\/[\w./-]+$/.test(address) || address.startsWith("#");
 }
