@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from sluice import _cell
+from sluice.buckets import Bucket
 from sluice.errors import TimeError
-from sluice.observations import Observations, read_observations
+from sluice.observations import Observations, carry_between_reports, read_observations
 from sluice.quality import Quality
 
 KINDS = ("level", "flow")
@@ -45,7 +46,8 @@ def derive_change_series(
         The columns. `entity_col` and `value_col` make the data long. By default they are found by name and dtype.
     freq : str, optional
         The size of a period, like ``"1D"``. Times are floored to it, and periods without any row appear as null.
-        By default each distinct time is a period.
+        By default each distinct time is a period, unless entities report at different times in a rhythm that they
+        share, like once a day: then that is the period.
     agg : str or function
         How several rows of one entity in one period are combined. ``"last"`` (default) takes the last value that is
         not null, so a null placeholder never hides a sample; ``"sum"`` adds. With ``kind="flow"`` the default adds.
@@ -66,22 +68,28 @@ def derive_change_series(
         Indexed by ``period``, with these columns:
 
         total_value
-            Sum over the entities observed in the period.
+            Sum over the entities counted in the period: those that reported, and those that, by their own calendar,
+            had no report due.
         total_change
             Change of that sum. Always equal to ``stable_entities_change + coverage_change``.
         stable_entities_change
-            Change of the entities observed in both this period and the one before: the real flow. Headline this one.
+            Change of the entities counted in both this period and the one before: the real flow. Headline this one.
         coverage_change
             What entities add by entering (their value) and remove by leaving (their last value). Show it as an
             annotation; it is not a flow.
         entering_entity_count, exiting_entity_count
             How many entities entered and left.
+        spans_periods
+            How many periods the change covers: 1, or more after periods in which no entity reported. 0 without a change.
         selected_entities_change
             Like stable_entities_change, for the selected entities only.
 
         ``.attrs["coverage_events"]`` is a list of ``{period, entity, kind, value}`` with kind ``first_listed``,
         ``delisted``, ``gap_start`` or ``gap_end``. The value is the first value of an entity that enters, or the last
-        value of one that leaves. A period in which nothing was observed is null, not zero. In the first period changes
+        value of one that leaves. ``.attrs["data_quality"]["assumed"]`` names what was assumed about calendars and periods.
+
+        A period in which no entity reported is null, not zero; the change over it is in the next period with a report.
+        So changes add up: over any range their sum is the last total minus the first. In the first period changes
         are null and counts are 0, for flows too, because no earlier period shows which entities are new. Its sum is in
         ``total_value``.
 
@@ -94,6 +102,10 @@ def derive_change_series(
     -----
     Sign. For a stock, a positive change is a net flow into the place that holds it, and a negative change is a net flow
     out of it. Use ``sign=-1`` only for a source that is already a flow and documents the opposite sign convention.
+
+    Calendars. An entity that reports on weekdays, at month ends or in another rhythm of its own is counted with its last
+    value between its reports (a flow with zero). It is missing from the period in which a report was due and none came.
+    A single gap of an entity is coverage.
 
     Flow and coverage. A change is a flow only for entities that were observed in both periods. A venue that is first
     listed with 35,000 makes the sum jump by 35,000 although nothing moved: that is coverage. Differencing each entity
@@ -119,11 +131,15 @@ def derive_change_series(
     if sign not in (1, -1):
         raise TimeError(f"sign={sign!r} must be 1 or -1")
     rule = "sum" if kind == "flow" and agg == "last" else agg
-    observations = read_observations(data, time_col, entity_col, value_col, freq, rule, tz)
+    reported, bucket = read_observations(data, time_col, entity_col, value_col, freq, rule, tz)
+    observations = carry_between_reports(reported, bucket, kind)
+    _warn_if_too_fine(observations, bucket)
     changes = _changes(observations, kind, sign)
-    if selected is not None:
-        chosen = _selected_codes(observations, selected)
+    chosen = None if selected is None else _selected_codes(reported, selected)
+    if chosen is not None:
         changes["selected_entities_change"] = _selected_change(observations, chosen, kind, sign)
+    changes = _with_every_period(changes, observations)
+    if chosen is not None:
         changes.attrs["selected"] = [observations.entities[code] for code in chosen]
     events = _events(observations)
     changes.attrs["coverage_events"] = events
@@ -132,6 +148,22 @@ def derive_change_series(
     )
     _cell.current().note("dataQuality", changes.attrs["data_quality"])
     return changes
+
+
+def _warn_if_too_fine(observations: Observations, bucket: Bucket | None) -> None:
+    """Warn when entities enter or leave in most periods: usually they report at different times."""
+    was_before, is_after = _neighbours(observations)
+    last = len(observations.periods) - 1
+    changed = np.union1d(
+        observations.period[~was_before & (observations.period > 0)],
+        observations.period[~is_after & (observations.period < last)] + 1,
+    )
+    if last >= 3 and len(changed) > 0.5 * last:
+        what = f"the period {bucket.text}" if bucket is not None else "each time is a period, which"
+        observations.quality["warnings"].append(
+            f"entities enter or leave in {len(changed)} of {last} periods: {what} is finer than their reports, "
+            "so pass a coarser freq="
+        )
 
 
 def _neighbours(observations: Observations) -> tuple[Any, Any]:
@@ -146,27 +178,26 @@ def _neighbours(observations: Observations) -> tuple[Any, Any]:
 
 
 def _changes(observations: Observations, kind: str, sign: int) -> pd.DataFrame:
+    """The columns, for the periods in which an entity reported. Neighbours are such periods, too."""
     count = len(observations.periods)
     was_before, is_after = _neighbours(observations)
-    observed = np.bincount(observations.period, minlength=count) > 0
     total = _sum(observations.period, observations.value, count)
     entering = ~was_before & (observations.period > 0)
     exiting = ~is_after & (observations.period < count - 1)
     if kind == "flow":
         stable = _sum(observations.period[~entering], observations.value[~entering], count)
         coverage = _sum(observations.period[entering], observations.value[entering], count)
-        known = observed & (np.arange(count) > 0)
     else:
         moved = observations.value[was_before] - observations.value[np.flatnonzero(was_before) - 1]
         stable = _sum(observations.period[was_before], moved, count)
         coverage = _sum(observations.period[entering], observations.value[entering], count) - _sum(
             observations.period[exiting] + 1, observations.value[exiting], count
         )
-        known = observed & np.r_[False, observed[:-1]]
+    known = np.arange(count) > 0
     stable, coverage = (np.where(known, sign * part, np.nan) for part in (stable, coverage))
     return pd.DataFrame(
         {
-            "total_value": np.where(observed, total, np.nan),
+            "total_value": total,
             "total_change": stable + coverage,
             "stable_entities_change": stable,
             "coverage_change": coverage,
@@ -175,6 +206,18 @@ def _changes(observations: Observations, kind: str, sign: int) -> pd.DataFrame:
         },
         index=observations.periods,
     )
+
+
+def _with_every_period(changes: pd.DataFrame, observations: Observations) -> pd.DataFrame:
+    """Add `spans_periods`, and the periods in which no entity reported: null, with counts of 0."""
+    at = np.searchsorted(observations.every_period.asi8, observations.periods.asi8)
+    changes.insert(6, "spans_periods", np.diff(at, prepend=at[0]))
+    if len(at) == len(observations.every_period):
+        return changes
+    counts = ["entering_entity_count", "exiting_entity_count", "spans_periods"]
+    changes = changes.reindex(observations.every_period)
+    changes[counts] = changes[counts].fillna(0).astype("int64")
+    return changes
 
 
 def _sum(codes: Any, values: Any, count: int) -> Any:
@@ -207,32 +250,31 @@ def _selected_change(observations: Observations, chosen: list[int], kind: str, s
 
 
 def _events(observations: Observations) -> CoverageEvents:
+    entity, period = observations.entity, observations.period
     was_before, is_after = _neighbours(observations)
-    first = np.r_[True, observations.entity[1:] != observations.entity[:-1]]
+    first = np.r_[True, entity[1:] != entity[:-1]]
     last = np.r_[first[1:], True]
-    enters = np.flatnonzero(~was_before & (observations.period > 0))
-    leaves = np.flatnonzero(~is_after & (observations.period < len(observations.periods) - 1))
-    entries = _event_tuples(observations, enters, 0, np.where(first[enters], "first_listed", "gap_end"))
-    exits = _event_tuples(observations, leaves, 1, np.where(last[leaves], "delisted", "gap_start"))
+    enters = np.flatnonzero(~was_before & (period > 0))
+    leaves = np.flatnonzero(~is_after & (period < len(observations.periods) - 1))
+    last_report = np.maximum.accumulate(np.where(observations.carried, 0, np.arange(len(period))))
     stamps = list(observations.periods)
-    return CoverageEvents(
-        {"period": stamps[period], "entity": observations.entities[entity], "kind": kind, "value": value}
-        for period, _, entity, kind, value in sorted(entries + exits, key=lambda event: event[:3])
+    parts = (
+        (enters, 0, np.where(first[enters], "first_listed", "gap_end"), enters),
+        (leaves, 1, np.where(last[leaves], "delisted", "gap_start"), last_report[leaves]),
     )
-
-
-def _event_tuples(
-    observations: Observations, at: Any, shift: int, kinds: Any
-) -> list[tuple[int, int, int, str, float]]:
-    """Tuples of period, order within the period, entity, kind and value. `shift` 1 moves an event to the next period."""
-    periods = (observations.period[at] + shift).tolist()
-    return list(
-        zip(
-            periods,
+    found = sorted(
+        event
+        for at, shift, kinds, valued in parts  # an entity leaves in the period after its last one
+        for event in zip(
+            (period[at] + shift).tolist(),
             [shift] * len(at),
-            observations.entity[at].tolist(),
+            entity[at].tolist(),
             kinds.tolist(),
-            observations.value[at].tolist(),
+            observations.value[valued].tolist(),
             strict=True,
         )
+    )
+    return CoverageEvents(
+        {"period": stamps[at], "entity": observations.entities[code], "kind": kind, "value": value}
+        for at, _, code, kind, value in found
     )

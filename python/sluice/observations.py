@@ -1,18 +1,19 @@
-"""Reads wide or long data into observations: one value per entity and period in which the entity was observed."""
+"""Reads wide or long data into observations: one value per entity and period in which the entity was counted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sluice.aggregate import check_rule
-from sluice.buckets import Bucket, read_bucket
+from sluice.buckets import MISSING, Bucket, read_bucket
 from sluice.errors import TimeError
 from sluice.frame import to_frame
 from sluice.numeric_text import parse_numeric_text
+from sluice.reporting import Grid, find_carried, find_shared_period, in_zone, wall_clock
 from sluice.time_column import split_time
 from sluice.times import Times, check_zone, read_times
 
@@ -21,13 +22,20 @@ from sluice.times import Times, check_zone, read_times
 class Observations:
     """Parallel arrays, sorted by entity, then period. Each pair occurs once, and all values are finite.
 
-    `period` and `entity` hold positions in `periods` and `entities`.
+    `period` and `entity` hold positions in `periods` and `entities`. `first` and `last` are the times of the first and the
+    last report in the period; `carried` says that there was none.
+
+    `periods` are those in which at least one entity reported; `every_period` has the others, too.
     """
 
     period: Any
     entity: Any
     value: Any
+    first: Any
+    last: Any
+    carried: Any
     periods: pd.DatetimeIndex
+    every_period: pd.DatetimeIndex
     entities: list[Any]
     quality: dict[str, Any]
 
@@ -44,8 +52,8 @@ class _Entries:
 
 def read_observations(
     data: Any, time_col: str | None, entity_col: str | None, value_col: str | None, freq: Any, agg: Any, tz: str
-) -> Observations:
-    """Read the data, floor its times and merge duplicates by the rule `agg`.
+) -> tuple[Observations, Bucket | None]:
+    """Read the data, floor its times and merge duplicates by the rule `agg`. Also returns the size of a period.
 
     Raises
     ------
@@ -66,16 +74,77 @@ def read_observations(
     rest = rest if timed.all() else rest[timed]
     instants = read.instants if timed.all() else read.instants[timed]
     entity_col, value_col = _long_columns(rest, instants, entity_col, value_col)
-    codes, periods = _period_codes(instants, bucket, tz)
+    if not len(instants):
+        raise TimeError("no row has a time, so there is no change to derive")
     entries = _long(rest, entity_col, value_col) if entity_col is not None else _wide(rest, value_col)
-    return _merge(
-        entries,
-        codes,
-        instants,
-        periods,
-        agg,
-        _facts(rest, entries, read, time_name, entity_col, value_col, bucket, len(timed), tz),
+    shared = _shared_period(entries, instants, tz) if bucket is None else None
+    facts = _facts(rest, entries, read, time_name, entity_col, value_col, bucket or shared, len(timed), tz)
+    if shared is not None:
+        facts["assumed"].append(
+            f"entities report at different times, each about once in {shared.text}, so {shared.text} is the period; "
+            "pass freq= to choose another"
+        )
+    codes, periods = _period_codes(instants, bucket or shared, tz)
+    return _merge(entries, codes, instants, periods, agg, facts), bucket or shared
+
+
+def _shared_period(entries: _Entries, instants: pd.DatetimeIndex, tz: str) -> Bucket | None:
+    present = np.isfinite(entries.value)
+    return find_shared_period(entries.entity[present], instants.asi8[entries.row[present]], tz)
+
+
+def carry_between_reports(observations: Observations, bucket: Bucket | None, kind: str) -> Observations:
+    """Count each entity also in periods in which it did not report because, by its own calendar, no report was due.
+
+    A level keeps its last value, or its first value in periods before the first report; a flow is zero. What was assumed
+    is added to the quality.
+    """
+    entity, period, value = observations.entity, observations.period, observations.value
+    count = len(observations.periods)
+    starts = np.flatnonzero(np.r_[True, entity[1:] != entity[:-1]])
+    ends = np.r_[starts[1:], len(entity)]
+    grid = Grid.create(observations.periods, observations.every_period, bucket, int(observations.last.max()))
+    first, last = (
+        wall_clock(in_zone(moments, observations.periods.tz)) for moments in (observations.first, observations.last)
     )
+    added: list[tuple[Any, Any, Any]] = []
+    calendars: dict[str, list[str]] = {}
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        places = period[start:end]
+        if end - start in (count, int(places[-1] - places[0]) + 1):
+            continue  # no gap of its own
+        found = find_carried(places, first[start:end], last[start:end], grid)
+        if found is None:
+            continue
+        carried, words = np.flatnonzero(found[0]), found[1]
+        source = start + np.maximum(np.searchsorted(places, carried, side="right") - 1, 0)
+        values = value[source] if kind == "level" else np.zeros(len(source))
+        added.append((np.full(len(carried), entity[start]), carried, values))
+        calendars.setdefault(words, []).append(str(observations.entities[entity[start]]))
+    if not added:
+        return observations
+    counted = "its last value is counted" if kind == "level" else "its flow is zero"
+    observations.quality["assumed"].extend(
+        f"{_listed(names)} {'reports' if len(names) == 1 else 'report'} {words}: between two reports {counted}"
+        for words, names in calendars.items()
+    )
+    more_entity, more_period, more_value = (np.concatenate(parts) for parts in zip(*added, strict=True))
+    entity, period = np.r_[entity, more_entity], np.r_[period, more_period]
+    order = np.lexsort((period, entity))
+    starts_at = observations.periods.asi8[more_period]
+    return replace(
+        observations,
+        entity=entity[order],
+        period=period[order],
+        value=np.r_[value, more_value][order],
+        first=np.r_[observations.first, starts_at][order],
+        last=np.r_[observations.last, starts_at][order],
+        carried=np.r_[observations.carried, np.ones(len(more_period), dtype=bool)][order],
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _long_columns(
@@ -142,8 +211,6 @@ def _numeric(rest: pd.DataFrame) -> list[Any]:
 
 def _period_codes(instants: pd.DatetimeIndex, bucket: Bucket | None, tz: str) -> tuple[Any, pd.DatetimeIndex]:
     """The position of each row's period, and all periods. With a bucket size, periods without rows are included."""
-    if not len(instants):
-        raise TimeError("no row has a time, so there is no change to derive")
     floored = bucket.floor(instants, tz) if bucket else instants.tz_convert(tz)
     moments = floored.asi8
     distinct = pd.DatetimeIndex(np.unique(moments).astype("datetime64[ns]")).tz_localize("UTC").tz_convert(tz)
@@ -198,19 +265,33 @@ def _merge(
         row, entity, value = row[order], entity[order], value[order]
     key = entity.astype("int64") * len(periods) + codes[row]
     distinct, merged = _reduce(key, value, check_rule(agg), len(entries.entities) * len(periods))
+    moments, size = instants.asi8[row], len(entries.entities) * len(periods)
+    last = _reduce(key, moments, "latest", size)[1]
+    first = _reduce(key[::-1], moments[::-1], "latest", size)[1]
     facts["duplicatesMerged"] = len(key) - len(distinct)
     if not np.isfinite(merged).all():  # a rule like std gives no value for a single row
-        distinct, merged = distinct[np.isfinite(merged)], merged[np.isfinite(merged)]
+        present = np.isfinite(merged)
+        distinct, merged, first, last = distinct[present], merged[present], first[present], last[present]
     if not len(distinct):
         raise TimeError(f"agg={agg!r} gives no value for any period, so there is no change to derive")
-    return Observations(distinct % len(periods), distinct // len(periods), merged, periods, entries.entities, facts)
+    places, period = np.unique(distinct % len(periods), return_inverse=True)
+    if len(places) < len(periods):
+        facts["assumed"].append(
+            f"no entity reported in {len(periods) - len(places)} of {len(periods)} periods: the change over them is in the "
+            "next period with a report, and spans_periods counts them"
+        )
+    entity = distinct // len(periods)
+    reported = np.zeros(len(period), dtype=bool)
+    return Observations(
+        period, entity, merged, first, last, reported, periods[places], periods, entries.entities, facts
+    )
 
 
 def _reduce(key: Any, value: Any, rule: Any, size: int) -> tuple[Any, Any]:
-    """The distinct keys in order, and the aggregated value of each."""
-    if rule in ("last", "sum") and size <= 8 * len(key) + 1_000_000:
+    """The distinct keys in order, and the aggregated value of each. ``latest`` is ``last`` for instants."""
+    if rule in ("last", "sum", "latest") and size <= 8 * len(key) + 1_000_000:
         return _reduce_dense(key, value, rule, size)
-    if rule == "last":
+    if rule in ("last", "latest"):
         order = np.argsort(key, kind="stable")
         last = np.r_[key[order][1:] != key[order][:-1], True]
         return key[order][last], value[order][last]
@@ -224,6 +305,10 @@ def _reduce_dense(key: Any, value: Any, rule: str, size: int) -> tuple[Any, Any]
     if rule == "sum":
         filled = np.bincount(key, minlength=size) > 0
         table = np.bincount(key, weights=value, minlength=size)
+    elif rule == "latest":
+        table = np.full(size, MISSING)
+        table[key] = value
+        filled = table != MISSING
     else:
         table = np.full(size, np.nan)
         table[key] = value  # numpy keeps the last value of a repeated index
@@ -244,11 +329,17 @@ def _facts(
     tz: str,
 ) -> dict[str, Any]:
     used = {entity_col, value_col} if entity_col is not None else set(entries.entities)
+    valued = np.bincount(entries.entity[np.isfinite(entries.value)], minlength=len(entries.entities))
+    empty = [str(entity) for entity, count in zip(entries.entities, valued, strict=True) if not count]
     ignored = [str(column) for column in rest.columns if column not in used]
     without_time = rows_in - len(rest)
     warnings = []
     if ignored:
         warnings.append(f"the columns {', '.join(ignored[:10])} were not used")
+    if empty:
+        warnings.append(
+            f"{_listed(empty)} {'has' if len(empty) == 1 else 'have'} no value and {'is' if len(empty) == 1 else 'are'} never counted"
+        )
     if without_time:
         warnings.append(f"{without_time} rows have no time and are left out")
     if read.naive:
@@ -270,5 +361,6 @@ def _facts(
         "entities": len(entries.entities),
         "nulls": int((~np.isfinite(entries.value)).sum()),
         "assumedZone": read.naive,
+        "assumed": [],
         "warnings": warnings,
     }

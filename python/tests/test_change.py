@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Cell
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice import TimeError, derive_change_series
@@ -21,6 +21,7 @@ COLUMNS = [
     "coverage_change",
     "entering_entity_count",
     "exiting_entity_count",
+    "spans_periods",
 ]
 
 
@@ -99,15 +100,33 @@ def test_selecting_5_of_40_entities_adds_a_column_and_changes_no_other(cell: Cel
     np.testing.assert_allclose(largest["selected_entities_change"], top["selected_entities_change"])
 
 
-def test_a_period_in_which_nothing_was_observed_is_null(cell: Cell) -> None:
-    changes = derive_change_series(wide(a=[10, None, 12, 13], b=[5, None, 5, 6]))
-    check(changes["total_value"], [15, NAN, 17, 19])
-    check(changes["total_change"], [NAN, NAN, NAN, 2])
-    check(changes["coverage_change"], [NAN, NAN, NAN, 0])
+def test_the_change_over_periods_without_any_report_is_in_the_next_period_with_one(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[10, None, None, 12, 13], b=[5, None, None, 5, 6]))
+    check(changes["total_value"], [15, NAN, NAN, 17, 19])
+    check(changes["total_change"], [NAN, NAN, NAN, 2, 2])
+    check(changes["stable_entities_change"], [NAN, NAN, NAN, 2, 2])
+    check(changes["coverage_change"], [NAN, NAN, NAN, 0, 0])
+    check(changes["spans_periods"], [0, 0, 0, 3, 1])
+    assert events(changes) == []
+    assert changes.attrs["data_quality"]["assumed"] == [
+        "no entity reported in 2 of 5 periods: the change over them is in the next period with a report, "
+        "and spans_periods counts them"
+    ]
     skipped = [{"day": f"2024-01-0{day}", "e": "a", "v": float(day)} for day in (1, 2, 4, 5)] * 2
-    by_day = derive_change_series(skipped, freq="1D")
+    by_day = derive_change_series(skipped, freq="1D", selected=["a"])
     check(by_day["total_value"], [1, 2, NAN, 4, 5])
-    check(by_day["stable_entities_change"], [NAN, 1, NAN, NAN, 1])
+    check(by_day["stable_entities_change"], [NAN, 1, NAN, 2, 1])
+    check(by_day["selected_entities_change"], [NAN, 1, NAN, 2, 1])
+    assert by_day["spans_periods"].dtype == "int64"
+
+
+def test_an_entity_that_is_gone_after_periods_without_any_report_is_coverage(cell: Cell) -> None:
+    changes = derive_change_series(wide(a=[None, 10, None, 12, None], b=[None, 5, None, None, None]))
+    check(changes["total_change"], [NAN, NAN, NAN, -3, NAN])
+    check(changes["stable_entities_change"], [NAN, NAN, NAN, 2, NAN])
+    check(changes["coverage_change"], [NAN, NAN, NAN, -5, NAN])
+    check(changes["exiting_entity_count"], [0, 0, 0, 1, 0])
+    assert events(changes) == [(3, "b", "delisted", 5.0)]
 
 
 def test_a_single_period_gives_one_row(cell: Cell) -> None:
@@ -282,20 +301,44 @@ def matrices(draw: st.DrawFn) -> pd.DataFrame:
 
 def naive_changes(matrix: pd.DataFrame) -> pd.DataFrame:
     """A plain implementation of the definition, entity by entity and period by period."""
-    rows = []
+    rows: list[tuple[float, ...]] = []
+    before, at = None, 0
     for place in range(len(matrix)):
         now = matrix.iloc[place].dropna()
-        before = matrix.iloc[place - 1].dropna() if place else now
-        known = place > 0 and len(now) > 0 and len(before) > 0
-        stays, enters, leaves = (
-            now.index.intersection(before.index),
-            now.index.difference(before.index),
-            before.index.difference(now.index),
-        )
-        stable = (now[stays] - before[stays]).sum() if known else NAN
-        coverage = now[enters].sum() - before[leaves].sum() if known else NAN
-        rows.append((now.sum() if len(now) else NAN, stable + coverage, stable, coverage, len(enters), len(leaves)))
+        if now.empty:
+            rows.append((NAN, NAN, NAN, NAN, 0, 0, 0))
+            continue
+        if before is None:
+            rows.append((now.sum(), NAN, NAN, NAN, 0, 0, 0))
+        else:
+            stays, enters, leaves = (
+                now.index.intersection(before.index),
+                now.index.difference(before.index),
+                before.index.difference(now.index),
+            )
+            stable = (now[stays] - before[stays]).sum()
+            coverage = now[enters].sum() - before[leaves].sum()
+            rows.append((now.sum(), stable + coverage, stable, coverage, len(enters), len(leaves), place - at))
+        before, at = now, place
     return pd.DataFrame(rows, columns=COLUMNS, index=matrix.index)
+
+
+def check_the_parts_add_up(changes: pd.DataFrame, sign: int = 1, exact: bool = True) -> None:
+    """Every change is flow plus coverage, and over every range the changes add up to the last total minus the first."""
+    tolerance = 0 if exact else 1e-6 * (1 + changes["total_value"].abs().max())
+    parts = changes["stable_entities_change"] + changes["coverage_change"]
+    np.testing.assert_array_equal(changes["total_change"].to_numpy(), parts.to_numpy())
+    totals = changes["total_value"].dropna()
+    observed = changes.loc[totals.index]
+    for column in ("total_change", "stable_entities_change", "coverage_change"):
+        assert changes[column].isna().sum() == len(changes) - len(totals) + 1
+        assert np.isnan(observed[column].iloc[0])
+    moved = np.r_[0.0, observed["total_change"].to_numpy()[1:].cumsum()]
+    np.testing.assert_allclose(moved, sign * (totals - totals.iloc[0]), rtol=0, atol=tolerance)
+    spans = changes["spans_periods"]
+    assert (spans[~changes.index.isin(totals.index)] == 0).all()
+    at = changes.index.get_indexer(totals.index)
+    assert spans.loc[totals.index].tolist() == [0, *np.diff(at).tolist()]
 
 
 @given(matrices())
@@ -307,15 +350,14 @@ def test_every_membership_pattern_matches_the_definition(matrix: pd.DataFrame) -
 @given(matrices(), st.sampled_from(["level", "flow"]), st.sampled_from([1, -1]))
 def test_total_is_stable_plus_coverage_in_every_period(matrix: pd.DataFrame, kind: str, sign: int) -> None:
     changes = derive_change_series(matrix, kind=kind, sign=sign)
+    if kind == "level":
+        check_the_parts_add_up(changes, sign, exact=False)
+        return
     parts = changes["stable_entities_change"] + changes["coverage_change"]
     np.testing.assert_array_equal(changes["total_change"].to_numpy(), parts.to_numpy())
-    if kind == "level":
-        known = changes["total_change"].notna()
-        difference = sign * changes["total_value"].diff()
-        np.testing.assert_allclose(changes["total_change"][known], difference[known], atol=1e-6)
-    else:
-        np.testing.assert_allclose(changes["total_change"][1:], sign * changes["total_value"][1:], atol=1e-6)
-        assert np.isnan(changes["total_change"].iloc[0])
+    observed = changes["total_value"].notna() & (np.cumsum(changes["total_value"].notna()) > 1)
+    assert changes["total_change"].notna().tolist() == observed.tolist()
+    np.testing.assert_allclose(changes["total_change"][observed], sign * changes["total_value"][observed], atol=1e-6)
 
 
 @given(matrices(), st.data())
@@ -377,7 +419,7 @@ def test_each_entity_is_listed_and_delisted_at_most_once(matrix: pd.DataFrame) -
         assert counts.get("delisted", 0) <= 1
         assert counts.get("gap_start", 0) == counts.get("gap_end", 0)
         last = matrix[entity].last_valid_index()
-        assert (counts.get("delisted", 0) == 1) == (last != matrix.index[-1])
+        assert (counts.get("delisted", 0) == 1) == (last != matrix.dropna(how="all").index[-1])
 
 
 @given(matrices(), st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]))
@@ -386,6 +428,7 @@ def test_periods_in_a_zone_with_summer_time_give_the_same_changes(matrix: pd.Dat
     changes = derive_change_series(matrix.set_axis(local), freq="1D", tz=tz)
     plain = derive_change_series(matrix)
     np.testing.assert_array_equal(changes.to_numpy(float), plain.to_numpy(float))
+    check_the_parts_add_up(changes, exact=False)
     assert changes.index.equals(local.normalize().rename("period").as_unit("ns"))
 
 
@@ -430,11 +473,7 @@ def test_days_of_a_zone_contain_their_observations_in_any_order(
 def test_total_is_stable_plus_coverage_while_clocks_change(
     rows: list[tuple[int, str, int | None]], tz: str, freq: str
 ) -> None:
-    changes = derive_change_series(long_of(rows), freq=freq, tz=tz)
-    parts = changes["stable_entities_change"] + changes["coverage_change"]
-    np.testing.assert_array_equal(changes["total_change"].to_numpy(), parts.to_numpy())
-    known = changes["total_change"].notna()
-    np.testing.assert_allclose(changes["total_change"][known], changes["total_value"].diff()[known], atol=1e-6)
+    check_the_parts_add_up(derive_change_series(long_of(rows), freq=freq, tz=tz))
 
 
 @given(samples, st.randoms(use_true_random=False))
@@ -444,3 +483,175 @@ def test_flows_with_duplicates_are_summed_in_any_order(rows: list[tuple[int, str
     once = derive_change_series(long_of(rows), freq="1D", kind="flow")["total_value"]
     twice = derive_change_series(long_of(doubled), freq="1D", kind="flow")["total_value"]
     np.testing.assert_allclose(twice, 2 * once)
+
+
+# calendars
+
+ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"]
+CALENDARS = ["D", "B", "ME", "BME", "MS", "W-FRI", "W-SUN", "2D", "12h", "QE"]
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> tuple[pd.DataFrame, str]:
+    """Rows of several entities, each with its own calendar, time of day, gaps, nulls and duplicates, in any order."""
+    zone = draw(st.sampled_from(ZONES))
+    seed = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    parts = []
+    for number in range(draw(st.integers(1, 5))):
+        calendar = draw(st.sampled_from(CALENDARS))
+        start = pd.Timestamp("2024-01-15") + pd.Timedelta(days=draw(st.integers(0, 40)))
+        times = pd.date_range(start, periods=draw(st.integers(1, 200)), freq=calendar)
+        times = times[times < pd.Timestamp("2024-11-20")] + pd.Timedelta(minutes=draw(st.integers(0, 1439)))
+        times = times.tz_localize(zone, ambiguous="NaT", nonexistent="shift_forward").dropna()
+        values = seed.integers(-1000, 100_000, len(times)).astype(float)
+        values[seed.random(len(times)) < draw(st.sampled_from([0, 0, 0.02, 0.3, 1]))] = NAN
+        parts.append(pd.DataFrame({"time": times, "venue": f"v{number}", "held": values}))
+    frame = pd.concat(parts)
+    if draw(st.booleans()):  # a stretch of time without any report
+        outage = pd.Timestamp("2024-03-20", tz=zone)
+        frame = frame[(frame["time"] < outage) | (frame["time"] > outage + pd.Timedelta(days=draw(st.integers(1, 30))))]
+    if frame["held"].isna().all():
+        frame = pd.concat(
+            [frame, pd.DataFrame([(pd.Timestamp("2024-05-01", tz=zone), "v0", 7.0)], columns=frame.columns)]
+        )
+    frame = pd.concat([frame, frame.sample(frac=0.1, random_state=1)])
+    return frame.sample(frac=1, random_state=draw(st.integers(0, 9)), ignore_index=True), zone
+
+
+@settings(max_examples=200)
+@given(reports(), st.sampled_from([None, "1h", "6h", "1D", "1W", "1M", "1Q"]), st.booleans())
+def test_the_parts_add_up_over_any_range(data: tuple[pd.DataFrame, str], freq: str | None, is_wide: bool) -> None:
+    rows, zone = data
+    if is_wide:
+        rows = rows.pivot_table(index="time", columns="venue", values="held", aggfunc="last", dropna=False)
+        check_the_parts_add_up(derive_change_series(rows, freq=freq, tz=zone))
+    else:
+        check_the_parts_add_up(derive_change_series(rows, "time", "venue", "held", freq=freq, tz=zone))
+
+
+def long(values: dict[str, pd.Series[Any]]) -> pd.DataFrame:
+    return pd.concat(
+        [pd.DataFrame({"time": held.index, "venue": venue, "held": held.array}) for venue, held in values.items()]
+    )
+
+
+def rising(times: pd.DatetimeIndex, first: float = 1000) -> pd.Series[Any]:
+    return pd.Series(first + np.arange(len(times), dtype=float), index=times)
+
+
+def test_weekdays_have_no_events_and_the_movement_over_a_weekend_is_on_monday(cell: Cell) -> None:
+    weekdays = pd.bdate_range("2024-01-01", periods=30, tz="UTC")
+    changes = derive_change_series(long({"a": rising(weekdays), "b": rising(weekdays, 50)}), freq="1D")
+    assert events(changes) == []
+    assert changes["total_change"].sum() == changes["stable_entities_change"].sum() == 58
+    mondays = changes[(pd.DatetimeIndex(changes.index).day_of_week == 0) & changes["total_change"].notna()]
+    assert set(mondays["spans_periods"]) == {3}
+    check_the_parts_add_up(changes)
+
+
+@pytest.mark.parametrize(
+    ("calendar", "freq", "words"),
+    [
+        ("B", "1D", "on weekdays only"),
+        ("C", "1D", "on Mon, Tue, Wed, Thu, Sun only"),
+        ("W-FRI", "1D", "on Fri only"),
+        ("ME", "1D", "about once a month"),
+        ("BME", "1D", "about once a month"),
+        ("MS", "1W", "about once a month"),
+        ("QE", "1M", "about once a quarter"),
+        ("6h", "1h", "only at some hours of the week"),
+        ("2D", "1D", "about every 2D"),
+    ],
+)
+def test_an_entity_with_its_own_calendar_has_no_gaps(cell: Cell, calendar: str, freq: str, words: str) -> None:
+    every = pd.date_range("2024-01-01", "2024-12-31", freq={"1h": "h"}.get(freq, "D"), tz="UTC")
+    chosen = pd.offsets.CustomBusinessDay(weekmask="Sun Mon Tue Wed Thu") if calendar == "C" else calendar
+    own = pd.date_range("2024-01-01", "2024-12-31", freq=chosen, tz="UTC")
+    own = own + pd.Timedelta(hours=9) if freq != "1h" else own
+    rows = long({"always": rising(every), "own": rising(own, 35_000)})
+    changes = derive_change_series(rows, "time", "venue", "held", freq=freq)
+    assert events(changes) == []
+    assert (changes["coverage_change"].dropna() == 0).all()
+    assert changes["total_change"].sum() == changes["total_value"].iloc[-1] - changes["total_value"].iloc[0]
+    assert changes.attrs["data_quality"]["assumed"] == [
+        f"own reports {words}: between two reports its last value is counted"
+    ]
+
+
+def test_a_missed_report_of_a_calendar_is_a_gap(cell: Cell) -> None:
+    every = pd.date_range("2024-01-01", periods=120, tz="UTC")
+    weekdays = pd.bdate_range("2024-01-01", "2024-04-29", tz="UTC")
+    fridays = pd.date_range("2024-01-05", "2024-04-29", freq="W-FRI", tz="UTC")
+    rows = long({"always": rising(every), "b": rising(weekdays), "f": rising(fridays)})
+    missed = (rows["venue"] == "b") & (rows["time"] == "2024-02-09") | (rows["venue"] == "f") & (
+        rows["time"] == "2024-03-08"
+    )
+    changes = derive_change_series(rows[~missed], freq="1D")
+    found = [
+        (event["period"].strftime("%m-%d"), event["entity"], event["kind"])
+        for event in changes.attrs["coverage_events"]
+    ]
+    # b misses a Friday, so it is missing until Monday
+    assert found == [
+        ("02-09", "b", "gap_start"),
+        ("02-12", "b", "gap_end"),
+        ("03-08", "f", "gap_start"),
+        ("03-15", "f", "gap_end"),
+    ]
+
+
+def test_an_own_gap_stays_coverage(cell: Cell) -> None:
+    every = pd.date_range("2024-01-01", periods=60, tz="UTC")
+    gone = rising(every, 500).drop(every[20:34])
+    changes = derive_change_series(long({"a": rising(every), "b": gone}), freq="1D")
+    assert [event[1:] for event in events(changes)] == [("b", "gap_start", 519.0), ("b", "gap_end", 534.0)]
+    assert changes.attrs["data_quality"]["assumed"] == []
+
+
+@pytest.mark.parametrize("days_of_data", [2, 3, 40])
+def test_different_times_of_day_are_not_coverage_changes(cell: Cell, days_of_data: int) -> None:
+    morning = pd.date_range("2024-01-01 09:00", periods=days_of_data, tz="UTC")
+    rows = long({"a": rising(morning, 100), "b": rising(morning + pd.Timedelta(hours=8), 145)})
+    changes = derive_change_series(rows)
+    assert len(changes) == days_of_data
+    assert events(changes) == []
+    assert changes["stable_entities_change"].dropna().tolist() == [2] * (days_of_data - 1)
+    assert changes.attrs["data_quality"]["assumed"] == [
+        "entities report at different times, each about once in D, so D is the period; pass freq= to choose another"
+    ]
+
+
+def test_times_that_vary_around_midnight_are_not_gaps(cell: Cell) -> None:
+    minutes = np.where(np.arange(40) % 3 == 0, 2, -2)
+    times = pd.date_range("2024-01-01", periods=40, tz="UTC") + pd.to_timedelta(minutes, unit="min")
+    rows = long({"a": rising(times), "b": rising(pd.date_range("2024-01-01 12:00", periods=40, tz="UTC"))})
+    changes = derive_change_series(rows, freq="1D")
+    assert [event for event in events(changes) if event[1] == "a"] == []
+
+
+def test_periods_finer_than_the_reports_are_named(cell: Cell) -> None:
+    morning = pd.date_range("2024-01-01 09:00", periods=3, tz="UTC")
+    rows = long({"a": rising(morning, 100), "b": rising(morning + pd.Timedelta(hours=8), 145)})
+    quality = derive_change_series(rows, freq="1h").attrs["data_quality"]
+    assert quality["warnings"] == [
+        "entities enter or leave in 5 of 5 periods: the period h is finer than their reports, so pass a coarser freq="
+    ]
+
+
+def test_flows_of_weekdays_are_not_coverage(cell: Cell) -> None:
+    every = pd.date_range("2024-01-01", periods=54, tz="UTC")
+    weekdays = pd.bdate_range("2024-01-01", periods=40, tz="UTC")
+    rows = long({"always": rising(every), "b": rising(weekdays, 7)})
+    changes = derive_change_series(rows, freq="1D", kind="flow")
+    assert events(changes) == []
+    assert (changes["coverage_change"].dropna() == 0).all()
+    assert changes["total_value"].sum() == rows["held"].sum()
+    alone = derive_change_series(long({"b": rising(weekdays, 7)}), freq="1D", kind="flow")
+    assert (alone["coverage_change"].dropna() == 0).all()
+    assert alone["total_change"].sum() == rising(weekdays, 7).iloc[1:].sum()
+    assert alone.attrs["data_quality"]["assumed"][0].startswith("no entity reported in 14 of 54 periods: ")
+
+
+def test_columns_without_any_value_are_named(cell: Cell) -> None:
+    quality = derive_change_series(wide(a=[1, 2], b=[None, None])).attrs["data_quality"]
+    assert quality["warnings"] == ["b has no value and is never counted"]
