@@ -527,11 +527,12 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         width: expect.any(Number),
         height: expect.any(Number),
         figure: {
+          schemaVersion: 2,
           axes: [
             {
               title: "Price",
-              xScale: "linear",
-              yScale: "linear",
+              x: { scale: "linear" },
+              y: { scale: "linear" },
               series: [{ type: "line", label: "price", x: [1, 2, 3], y: [1, 2, 3] }],
               unread: [],
             },

@@ -124,7 +124,9 @@ def current() -> CellReport:
 def install_hooks() -> None:
     """Hook matplotlib after it was imported. Calling it again changes nothing."""
     from sluice._figure_watch import watch_pyplot
+    from sluice.figures.pandas_periods import watch_pandas
     from sluice.figures.plot_calls import watch_axes
 
     watch_pyplot()
     watch_axes()
+    watch_pandas()

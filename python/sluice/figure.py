@@ -12,7 +12,7 @@ from sluice._figure_watch import is_saved, mark_saved, open_figures
 from sluice.errors import FigureError, OutputLimitError
 from sluice.figures.coverage import CadenceArgument, low_coverage
 from sluice.figures.labels import large_legends
-from sluice.figures.read_figure import describe_axes, read_figure
+from sluice.figures.read_figure import describe_figure, read_figure
 from sluice.figures.reading import Reading
 from sluice.figures.render import render
 
@@ -80,7 +80,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
             "use a smaller figsize or draw less",
         )
     width, height = struct.unpack(">II", rendered.png[16:24])
-    data = figure_json([describe_axes(reading) for reading in readings], allowed - len(rendered.png))
+    data = figure_json(describe_figure(figure, readings), allowed - len(rendered.png))
     header = {
         "alt": text,
         "title": None if title is None else str(title),
@@ -113,22 +113,23 @@ def check_alt(alt: object) -> str:
     return text
 
 
-def figure_json(axes: list[dict[str, Any]], max_bytes: int) -> bytes:
+def figure_json(figure: dict[str, Any], max_bytes: int) -> bytes:
     """The figure data as JSON. Series that do not fit, the largest first, are listed as unread instead."""
-    data = _dump({"axes": axes})
+    data = _dump(figure)
     while len(data) > max_bytes:
         sizes = [
             (len(_dump(series)), number, place)
-            for number, one in enumerate(axes)
+            for number, one in enumerate(figure["axes"])
             for place, series in enumerate(one["series"])
         ]
         if not sizes:
-            return _dump({"axes": []})
+            return _dump({"schemaVersion": figure["schemaVersion"], "axes": []})
         size, number, place = max(sizes)
-        series = axes[number]["series"].pop(place)
+        axes = figure["axes"][number]
+        series = axes["series"].pop(place)
         name = series["type"] + (f" {series['label']!r}" if "label" in series else "")
-        axes[number]["unread"].append({"artist": name, "reason": f"its data is too large to send ({size:,} bytes)"})
-        data = _dump({"axes": axes})
+        axes["unread"].append({"artist": name, "reason": f"its data is too large to send ({size:,} bytes)"})
+        data = _dump(figure)
     return data
 
 

@@ -2,6 +2,7 @@
 export * from "../protocol/artifact.ts";
 export * from "../protocol/chart-spec.ts";
 export * from "../protocol/figure.ts";
+export { readFigure } from "../protocol/read-figure.ts";
 export * from "../protocol/turn-events.ts";
 export * from "../protocol/turn-plan.ts";
 export * from "../protocol/turn-result.ts";

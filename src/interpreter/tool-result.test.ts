@@ -18,12 +18,12 @@ function image({ axes, series, label }: { axes: number; series: number; label: s
   const contentHash = "a".repeat(64);
   const one: FigureAxes = {
     title: label,
-    xScale: "linear",
-    yScale: "linear",
+    x: { scale: "linear" },
+    y: { scale: "linear" },
     series: Array.from({ length: series }, () => ({ type: "line", label, x: [1, 2], y: [3, null] })),
     unread: [],
   };
-  const figure = { axes: Array.from({ length: axes }, () => one) };
+  const figure = { schemaVersion: 2 as const, axes: Array.from({ length: axes }, () => one) };
   const url = `sluice://artifacts/${contentHash}`;
   return { schemaVersion: 1, kind: "image", url, alt: label, title: label, contentHash, bytes: 9, width: 8, height: 7, figure };
 }

@@ -9,7 +9,9 @@ import {
   toDiagnosticNotes,
 } from "../prompts/interpreter-tools.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
-import type { Figure, FigureSeries } from "../protocol/figure.ts";
+import type { Figure, FigureAxis, FigureSeries } from "../protocol/figure.ts";
+import { createTickLabels, toPlaceText } from "../protocol/figure-text.ts";
+import { readFigure } from "../protocol/read-figure.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
@@ -213,39 +215,64 @@ function summarizeArtifact(artifact: ArtifactEnvelope, limits: SummaryLimits): u
     alt: clip(artifact.alt),
     width: artifact.width,
     height: artifact.height,
-    ...(artifact.figure ? { figure: summarizeFigure(artifact.figure, limits) } : {}),
+    ...(artifact.figure ? { figure: summarizeFigure(readFigure(artifact.figure), limits) } : {}),
   };
 }
 
 /** Summarizes the data behind a picture: what was drawn, how many points, from where to where. Counts what is left out. */
-function summarizeFigure(figure: Figure, limits: SummaryLimits): unknown[] {
-  const more = figure.axes.length - limits.axes;
+function summarizeFigure({ title: figureTitle, axes }: Figure, limits: SummaryLimits): unknown[] {
+  const more = axes.length - limits.axes;
   const clip = (text: string): string => clipText(text, limits.characters);
-  const shown = figure.axes.slice(0, limits.axes).map(({ title, xLabel, yLabel, series, unread }) => ({
+  const shown = axes.slice(0, limits.axes).map(({ title, x, y, series, unread }) => ({
     ...(title ? { title: clip(title) } : {}),
-    ...(xLabel ? { x: clip(xLabel) } : {}),
-    ...(yLabel ? { y: clip(yLabel) } : {}),
-    series: series.slice(0, limits.series).map((one) => summarizeSeries(one, clip)),
+    ...summarizeAxis("x", x, clip),
+    ...summarizeAxis("y", y, clip),
+    series: series.slice(0, limits.series).map((one) => summarizeSeries(one, { x, y }, clip)),
     ...(series.length > limits.series ? { moreSeries: series.length - limits.series } : {}),
-    ...(unread.length > 0 ? { unread: unread.length } : {}),
+    ...(unread.length > 0 ? { unread: unread.reduce((sum, { count = 1 }) => sum + count, 0) } : {}),
   }));
-  return more > 0 ? [...shown, { moreAxes: more }] : shown;
+  return [...(figureTitle ? [{ figureTitle: clip(figureTitle) }] : []), ...shown, ...(more > 0 ? [{ moreAxes: more }] : [])];
 }
 
-function summarizeSeries({ type, label, x, y }: FigureSeries, clip: (text: string) => string): unknown {
-  const clipPosition = (value: unknown): unknown => (typeof value === "string" ? clip(value) : value);
-  const numbers = y.filter((value): value is number => typeof value === "number");
+function summarizeAxis(name: "x" | "y", { scale, label }: FigureAxis, clip: (text: string) => string): Record<string, string> {
+  return { ...(label ? { [name]: clip(label) } : {}), ...(scale === "linear" ? {} : { [`${name}Scale`]: scale }) };
+}
+
+function summarizeSeries(series: FigureSeries, axes: { x: FigureAxis; y: FigureAxis }, clip: (text: string) => string): unknown {
+  const { type, label, orientation } = series;
+  // Bars that lie have their places on y and their amounts on x.
+  const [along, across] = type === "barh" || orientation === "horizontal" ? (["y", "x"] as const) : (["x", "y"] as const);
+  const amounts = series[across];
+  const numbers = amounts.map(Number).filter((number, at) => Number.isFinite(number) && isNumber(amounts[at]));
   // Not Math.min(...numbers): a figure can have more points than a call can have arguments.
   const min = numbers.reduce((a, b) => Math.min(a, b), Infinity);
   const max = numbers.reduce((a, b) => Math.max(a, b), -Infinity);
-  const gaps = y.filter((value) => value === null).length;
-  const positions = x.filter((value) => value !== null && !Array.isArray(value));
+  const gaps = amounts.filter((value) => value === null).length;
+  const places = listPlaces(series, along, axes[along]).map((place) => (typeof place === "string" ? clip(place) : place));
+  const toAmount = (value = Number.NaN): unknown => toPlaceText(axes[across], { value });
   return {
     type,
     ...(label ? { label: clip(label) } : {}),
-    points: y.length,
+    points: amounts.length,
     ...(gaps > 0 ? { gaps } : {}),
-    ...(positions.length > 0 ? { from: clipPosition(positions[0]), to: clipPosition(positions.at(-1)) } : {}),
-    ...(numbers.length > 0 ? { min, max, last: numbers.at(-1) } : {}),
+    ...(places.length > 0 ? { from: places[0], to: places.at(-1) } : {}),
+    ...(numbers.length > 0 ? { min: toAmount(min), max: toAmount(max), last: toAmount(numbers.at(-1)) } : {}),
   };
+}
+
+/** The first and the last place of a series, as a reader expects them. */
+function listPlaces(series: FigureSeries, along: "x" | "y", axis: FigureAxis): unknown[] {
+  const labelAt = createTickLabels(axis);
+  const known = series[along].flatMap((value, at) => (value === null || Array.isArray(value) ? [] : [{ value, at }]));
+  return [known[0], known.at(-1)].flatMap((one) => {
+    if (one === undefined) return [];
+    const nanoseconds = series[`${along}Nanoseconds`]?.[one.at];
+    const place = { value: one.value, category: series[`${along}Categories`]?.[one.at], nanoseconds };
+    const name = series.type === "pie" ? series.labels?.[one.at] : axis.scale === "category" ? labelAt(place) : null;
+    return [name ?? toPlaceText(axis, place)];
+  });
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === "number" || typeof value === "string";
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { chartRowsSchema, chartSpecSchema } from "./chart-spec.ts";
 import { checkChart } from "./check-chart.ts";
 import { figureSchema } from "./figure.ts";
+import { figureVersion1Schema } from "./read-figure.ts";
 
 const fileName = /^(?:\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf))$/iu;
 
@@ -31,7 +32,8 @@ const imageArtifactSchema = z.strictObject({
   bytes: z.int().positive(),
   width: z.int().positive(),
   height: z.int().positive(),
-  figure: figureSchema.optional(),
+  /** As it was stored: open it with `readFigure`. */
+  figure: z.union([figureSchema, figureVersion1Schema]).optional(),
 });
 
 const chartArtifactSchema = z

@@ -5,6 +5,7 @@ import { saysSomething } from "./artifact.ts";
 import { chartSpecSchema } from "./chart-spec.ts";
 import { checkChart } from "./check-chart.ts";
 import { figureSchema } from "./figure.ts";
+import { readFigure } from "./read-figure.ts";
 
 /** Uses the same JSON files as python/tests/test_corpus.py, so that these schemas accept what Python writes. */
 const root = new URL("../../", import.meta.url);
@@ -94,8 +95,33 @@ test("the schema file for Python is up to date (run scripts/write-chart-schema.t
   );
 });
 
+test("figures that older versions stored are opened", async () => {
+  const cases = JSON.parse(await readFile(new URL("corpus/older-figures.json", root), "utf8")) as Record<
+    "title" | "stored" | "figure",
+    string
+  >[];
+  expect(cases.length).toBeGreaterThan(30);
+  for (const { title, stored, figure } of cases) {
+    expect(readFigure(stored), title).toEqual(figure);
+    expect(readFigure(figure), title).toEqual(figure);
+  }
+});
+
+test("a figure of a newer version is refused by name", () => {
+  expect(() => readFigure({ schemaVersion: 3, axes: [] })).toThrow(
+    "This figure has schema version 3; this version of Sluice reads versions up to 2. Update Sluice to open it.",
+  );
+  expect(() => readFigure({ axes: [{ series: "?" }] })).toThrow("These are not the data of a figure");
+});
+
 test("figure data with columns of different lengths is invalid", () => {
-  const axes = { xScale: "linear", yScale: "linear", unread: [] };
-  expect(figureSchema.safeParse({ axes: [{ ...axes, series: [{ type: "line", x: [1, 2], y: [1] }] }] }).success).toBe(false);
-  expect(figureSchema.safeParse({ axes: [{ ...axes, series: [{ type: "histogram", x: [1], y: [1], edges: [1] }] }] }).success).toBe(false);
+  const isValid = (series: object): boolean =>
+    figureSchema.safeParse({ schemaVersion: 2, axes: [{ x: { scale: "linear" }, y: { scale: "linear" }, series: [series], unread: [] }] })
+      .success;
+  expect(isValid({ type: "line", x: [1, 2], y: [1, 2] })).toBe(true);
+  expect(isValid({ type: "line", x: [1, 2], y: [1] })).toBe(false);
+  expect(isValid({ type: "line", x: [1, 2], y: [1, 2], xNanoseconds: [1] })).toBe(false);
+  expect(isValid({ type: "histogram", x: [1], y: [1], edges: [1] })).toBe(false);
+  expect(isValid({ type: "bar", x: [1], y: [1], xCategories: [0] })).toBe(false);
+  expect(isValid({ type: "line", x: ["a"], y: [1] })).toBe(false);
 });

@@ -25,24 +25,24 @@ def read_bars(reading: Reading) -> None:
             continue
         histogram = call_record(container, "hist")
         if histogram is not None and _matches_record(patches, histogram):
-            read_histogram(reading, histogram)
-        elif getattr(container, "orientation", None) == "horizontal":
-            _read_horizontal(reading, container, patches)
+            _add_histogram(reading, histogram, [container, *container.patches])
         else:
-            _read_vertical(reading, container, patches)
+            _read_bars(reading, container, patches)
 
 
-def read_histogram(reading: Reading, record: dict[str, Any]) -> None:
+def _add_histogram(reading: Reading, record: dict[str, Any], artists: list[Any]) -> None:
     """Add a histogram from the counts and edges that it was drawn from."""
     edges = record["edges"]
     centres = (edges[:-1] + edges[1:]) / 2
     counts = plain_numbers(record["counts"])
     baseline = None if record["baseline"] is None else plain_numbers(record["baseline"])
-    scale = reading.y if record["horizontal"] else reading.x
-    scale = Scale("linear", {}) if scale.categories else scale
-    positions, bounds = scale.values(centres), scale.values(edges)
-    x, y = (counts, positions) if record["horizontal"] else (positions, counts)
-    reading.add("histogram", record["label"], x, y, edges=bounds, baseline=baseline)
+    axis, scale = ("y", reading.y) if record["horizontal"] else ("x", reading.x)
+    places, bounds = scale.values(centres), scale.values(edges)
+    x, y = (counts, places) if record["horizontal"] else (places, counts)
+    orientation = "horizontal" if record["horizontal"] else None
+    more = {"orientation": orientation, "edges": bounds, "baseline": baseline, "artists": artists}
+    series = reading.add("histogram", record["label"], x, y, **more)
+    reading.occupy(series, axis, edges[:-1], edges[1:])
 
 
 def read_stairs(reading: Reading) -> None:
@@ -63,7 +63,7 @@ def read_stairs(reading: Reading) -> None:
                 "horizontal": patch.orientation == "horizontal",
                 "label": patch.get_label(),
             }
-            read_histogram(reading, record)
+            _add_histogram(reading, record, [patch])
 
 
 def read_outline_histograms(reading: Reading) -> None:
@@ -72,29 +72,35 @@ def read_outline_histograms(reading: Reading) -> None:
         record = call_record(patch, "hist")
         if record is not None:
             reading.claim(patch)
-            read_histogram(reading, record)
+            _add_histogram(reading, record, [patch])
 
 
-def _read_vertical(reading: Reading, container: Any, patches: list[Any]) -> None:
-    bottoms = np.array([patch.get_y() for patch in patches], dtype=float)
-    heights = _exact_lengths(container, [patch.get_height() for patch in patches], bottoms)
-    centres, plain = _centres(container, [patch.get_x() for patch in patches], [patch.get_width() for patch in patches])
-    x = reading.x.values(centres, plain)
-    y, baseline = _lengths(reading.y, heights, bottoms)
-    errors = error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}
-    reading.add("bar", _label(container), x, y, baseline=baseline, **errors)
-
-
-def _read_horizontal(reading: Reading, container: Any, patches: list[Any]) -> None:
-    lefts = np.array([patch.get_x() for patch in patches], dtype=float)
-    widths = _exact_lengths(container, [patch.get_width() for patch in patches], lefts)
-    centres, plain = _centres(
-        container, [patch.get_y() for patch in patches], [patch.get_height() for patch in patches]
+def _read_bars(reading: Reading, container: Any, patches: list[Any]) -> None:
+    """Along `axis` the bars stand side by side; their lengths are along the other axis."""
+    horizontal = getattr(container, "orientation", None) == "horizontal"
+    boxes = np.array(
+        [[patch.get_x(), patch.get_y(), patch.get_width(), patch.get_height()] for patch in patches], float
     )
-    y = reading.y.values(centres, plain)
-    x, baseline = _lengths(reading.x, widths, lefts)
-    errors = error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}
-    reading.add("barh", _label(container), x, y, baseline=baseline, **errors)
+    if horizontal:
+        boxes = boxes[:, [1, 0, 3, 2]]
+    sides, starts, widths, drawn = boxes.T
+    axis, scale, along = ("y", reading.y, reading.x) if horizontal else ("x", reading.x, reading.y)
+    lengths, plain_lengths = _exact_lengths(container, drawn, starts)
+    centres, plain = _centres(container, sides, widths)
+    places = scale.values(centres, plain)
+    ends, baseline = _lengths(along, lengths, plain_lengths, starts)
+    series = reading.add(
+        "barh" if horizontal else "bar",
+        _label(container),
+        ends if horizontal else places,
+        places if horizontal else ends,
+        baseline=baseline,
+        labels=_own_labels(patches),
+        artists=[container, *container.patches],
+        **reading.nanoseconds(**{axis: (centres, plain)}),
+        **(error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}),
+    )
+    reading.occupy(series, axis, np.minimum(sides, sides + widths), np.maximum(sides, sides + widths))
 
 
 def _label(container: Any) -> str | None:
@@ -103,29 +109,34 @@ def _label(container: Any) -> str | None:
     return shown_label(container.get_label()) or (own.pop() if len(own) == 1 else None)
 
 
-def _exact_lengths(container: Any, drawn: list[float], starts: Any) -> Any:
+def _own_labels(patches: list[Any]) -> list[str | None] | None:
+    """The labels of bars that differ."""
+    own = [shown_label(patch.get_label()) for patch in patches]
+    return own if len(set(own)) > 1 else None
+
+
+def _exact_lengths(container: Any, drawn: Any, starts: Any) -> tuple[Any, Any]:
     """The lengths passed to the call, if they match the drawn ones. The drawn length of a stacked bar has rounding errors."""
-    lengths = np.array(drawn, dtype=float)
     record = call_record(container, "bar")
     try:
-        values = np.broadcast_to(as_floats(record["length"]), lengths.shape) if record else lengths
+        values = np.broadcast_to(as_floats(record["length"]), drawn.shape) if record else drawn
     except (TypeError, ValueError):  # durations
-        return lengths
-    rounding = 1e-12 * np.nanmax(np.abs(starts) + np.abs(lengths), initial=0)
-    fits = np.allclose(values, lengths, rtol=1e-12, atol=rounding, equal_nan=True)
-    return values if fits else lengths
+        return drawn, None
+    rounding = 1e-12 * np.nanmax(np.abs(starts) + np.abs(drawn), initial=0)
+    fits = np.allclose(values, drawn, rtol=1e-12, atol=rounding, equal_nan=True)
+    return (values, record["length"] if record else None) if fits else (drawn, None)
 
 
-def _lengths(scale: Scale, lengths: Any, starts: Any) -> tuple[list[Any], list[Any] | None]:
+def _lengths(scale: Scale, lengths: Any, plain: Any, starts: Any) -> tuple[list[Any], list[Any] | None]:
     """The lengths and baselines of bars. On a time axis, the ends instead of the lengths."""
     if scale.kind == "time":
         return scale.values(starts + lengths), scale.values(starts)
-    return plain_numbers(lengths), plain_numbers(starts) if np.any(np.nan_to_num(starts)) else None
+    return scale.values(lengths, plain), plain_numbers(starts) if np.any(np.nan_to_num(starts)) else None
 
 
-def _centres(container: Any, starts: list[float], widths: list[float]) -> tuple[Any, Any]:
-    """The positions passed to the call, if they match the drawn ones, whose middle may have rounding errors."""
-    drawn = np.array(starts, dtype=float) + np.array(widths, dtype=float) / 2
+def _centres(container: Any, starts: Any, widths: Any) -> tuple[Any, Any]:
+    """The places passed to the call, if they match the drawn ones, whose middle may have rounding errors."""
+    drawn = starts + widths / 2
     record = call_record(container, "bar")
     if record is None or record["position"] is None or len(record["position"]) != len(drawn):
         return drawn, None

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sluice.figures.plot_calls import call_record
 from sluice.figures.reading import Reading
 from sluice.figures.scales import as_floats, plain_numbers
+
+MILLISECONDS_A_DAY = 86_400_000
 
 
 def read_errorbars(reading: Reading) -> None:
@@ -27,24 +30,34 @@ def read_errorbars(reading: Reading) -> None:
 
 
 def error_lengths(reading: Reading, container: Any, count: int) -> dict[str, list[Any]]:
-    """``xerr`` and ``yerr`` as passed to the call: a length, or a pair of lengths below and above. None on a time axis."""
+    """``xerr`` and ``yerr`` as passed to the call: a length, or a pair of lengths below and above, null where no bar is drawn.
+
+    On a time axis lengths are milliseconds. ``uplims`` and so on mark the points that were given as limits.
+    """
     stems = list(container.lines[2])
-    lengths: dict[str, list[Any]] = {}
+    found: dict[str, list[Any]] = {}
     record = call_record(container, "errorbar") or {}
-    for name, has, direction in (("xerr", container.has_xerr, 0), ("yerr", container.has_yerr, 1)):
+    for axis, scale, has in (("x", reading.x, container.has_xerr), ("y", reading.y, container.has_yerr)):
         if not has:
             continue
-        ends = _ends(stems.pop(0), direction, count) if stems else None
-        if (reading.x, reading.y)[direction].kind == "time":
-            reading.cannot_read(container, "the lengths of error bars on a time axis")
+        if scale.kind == "time" and scale.period_freq is not None:
+            reading.cannot_read(container, "the lengths of error bars on an axis of periods")
             continue
-        exact = _exact(record.get(name), count)
-        if exact is not None and (ends is None or _is_close(np.sum(exact, axis=0), ends)):
-            lengths[name] = _pairs(*exact)
-        elif ends is not None:
-            middle = as_floats(record["xy"[direction]]) if "x" in record else (ends[0] + ends[1]) / 2
-            lengths[name] = _pairs(middle - ends[0], ends[1] - middle)
-    return lengths
+        drawn = _ends(stems.pop(0), "xy".index(axis)) if stems else None
+        prefix = "x" if axis == "x" else ""
+        limits = {name: _flags(record.get(name), count) for name in (f"{prefix}lolims", f"{prefix}uplims")}
+        lengths = _exact_lengths(record, axis, limits, drawn, count) or _drawn_lengths(
+            reading, record, axis, drawn, count
+        )
+        if lengths is None:
+            reading.cannot_read(
+                container, f"the lengths of error bars along {axis}, which were changed after they were drawn"
+            )
+            continue
+        unit = MILLISECONDS_A_DAY if scale.kind == "time" else 1
+        found[f"{axis}err"] = _pairs(*(_scaled(length, unit) for length in lengths))
+        found |= {name: flags.tolist() for name, flags in limits.items() if flags.any()}
+    return found
 
 
 def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
@@ -59,10 +72,42 @@ def _read_errorbar(reading: Reading, container: Any, line: Any) -> None:
         reading.cannot_read(container, "error bars without a line that were drawn before sluice was loaded")
         return
     x, y = reading.x.values(numbers[0], plain[0]), reading.y.values(numbers[1], plain[1])
-    reading.add("errorbar", container.get_label(), x, y, **error_lengths(reading, container, len(x)))
+    parts = [container, line, *container.lines[1], *container.lines[2]]
+    more = reading.nanoseconds(x=(numbers[0], plain[0]), y=(numbers[1], plain[1]))
+    reading.add(
+        "errorbar", container.get_label(), x, y, artists=parts, **more, **error_lengths(reading, container, len(x))
+    )
 
 
-def _is_close(lengths: Any, ends: tuple[Any, Any]) -> bool:
+def _exact_lengths(
+    record: dict[str, Any], axis: str, limits: dict[str, Any], drawn: tuple[Any, Any] | None, count: int
+) -> tuple[Any, Any] | None:
+    """The lengths below and above as they were passed to the call, if bars of these lengths are drawn."""
+    given = _both_sides(record.get(f"{axis}err"), count)
+    if given is None:
+        return None
+    low, up = limits.values()
+    is_drawn = _every(record.get("errorevery", 1), count)
+    if drawn is not None:
+        # A limit has a bar to one side only.
+        widths = (np.where(low, 0, given[0]) + np.where(up, 0, given[1]))[is_drawn]
+        if len(widths) != len(drawn[0]) or not _are_apart(widths, drawn):
+            return None
+    below, above = (np.where(is_drawn, length, np.nan) for length in given)
+    return below, above
+
+
+def _drawn_lengths(
+    reading: Reading, record: dict[str, Any], axis: str, drawn: tuple[Any, Any] | None, count: int
+) -> tuple[Any, Any] | None:
+    if drawn is None or len(drawn[0]) != count:
+        return None
+    one_axis = getattr(reading.axes, f"{axis}axis")
+    middle = as_floats(one_axis.convert_units(record[axis])) if axis in record else (drawn[0] + drawn[1]) / 2
+    return middle - drawn[0], drawn[1] - middle
+
+
+def _are_apart(lengths: Any, ends: tuple[Any, Any]) -> bool:
     """Whether the drawn ends are those lengths apart, except for rounding errors."""
     drawn = ends[1] - ends[0]
     present = np.isfinite(drawn)  # a missing point or length draws nothing
@@ -70,31 +115,47 @@ def _is_close(lengths: Any, ends: tuple[Any, Any]) -> bool:
     return np.allclose(lengths[present], drawn[present], rtol=1e-12, atol=rounding)
 
 
-def _ends(stems: Any, direction: int, count: int) -> tuple[Any, Any] | None:
-    segments = stems.get_segments()
-    if len(segments) != count:
-        return None
+def _ends(stems: Any, direction: int) -> tuple[Any, Any]:
     ends = np.array(
-        [[segment[0][direction], segment[-1][direction]] if len(segment) else [np.nan, np.nan] for segment in segments],
+        [
+            [segment[0][direction], segment[-1][direction]] if len(segment) else [np.nan, np.nan]
+            for segment in stems.get_segments()
+        ],
         dtype=float,
-    )
+    ).reshape(-1, 2)
     return ends[:, 0], ends[:, 1]
 
 
-def _exact(errors: Any, count: int) -> tuple[Any, Any] | None:
-    """The lengths below and above, from one number, one number per point, or two rows."""
+def _both_sides(errors: Any, count: int) -> tuple[Any, Any] | None:
+    """The lengths below and above, from one number, one number per point, or two rows. Durations in days, as drawn."""
     if errors is None:
         return None
     try:
-        array = np.asarray(errors, dtype=float)
+        array = np.asarray(errors)
+        if array.dtype.kind in "mO":
+            array = pd.to_timedelta(array.ravel()).to_numpy().reshape(array.shape) / np.timedelta64(1, "D")
+        both = np.broadcast_to(array.astype(float), (2, count))
     except (TypeError, ValueError):
         return None
-    if array.ndim == 2 and array.shape == (2, count):
-        return array[0], array[1]
-    if array.ndim <= 1 and (array.ndim == 0 or array.shape == (count,)):
-        both = np.broadcast_to(array, (count,))
-        return both, both
-    return None
+    return both[0], both[1]
+
+
+def _flags(limits: Any, count: int) -> Any:
+    return np.broadcast_to(False if limits is None else limits, (count,)).astype(bool)
+
+
+def _every(errorevery: Any, count: int) -> Any:
+    """Which points have error bars: every nth, from an offset, or as listed."""
+    if isinstance(errorevery, int):
+        errorevery = (0, errorevery)
+    chosen = slice(errorevery[0], None, errorevery[1]) if isinstance(errorevery, tuple) else errorevery
+    mask = np.zeros(count, bool)
+    mask[chosen] = True
+    return mask
+
+
+def _scaled(lengths: Any, unit: int) -> Any:
+    return lengths if unit == 1 else np.round(lengths * unit, 3)
 
 
 def _pairs(below: Any, above: Any) -> list[Any]:

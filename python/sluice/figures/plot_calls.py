@@ -124,7 +124,7 @@ def _record_pie(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
     labels = arguments["labels"]
     record = {
         "method": "pie",
-        "values": [float(value) for value in arguments["x"]],
+        "values": np.asarray(arguments["x"]).ravel(),
         "labels": [str(label) for label in labels] if labels is not None else None,
         "wedges": list(wedges),
     }
@@ -138,8 +138,19 @@ def _record_errorbar(_axes: Any, created: Any, arguments: dict[str, Any]) -> Non
         "y": arguments["y"],
         "xerr": arguments["xerr"],
         "yerr": arguments["yerr"],
+        **{name: arguments[name] for name in ("lolims", "uplims", "xlolims", "xuplims", "errorevery")},
     }
     _store([created], record)
+
+
+def _record_scatter(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    plain = {name: getattr(arguments[name], "to_numpy", lambda given=arguments[name]: given)() for name in ("x", "y")}
+    _store([created], {"method": "scatter", **plain, "offsets": np.ma.getdata(created.get_offsets()).copy()})
+
+
+def _record_stem(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
+    horizontal = arguments["orientation"] == "horizontal"
+    _store([created], {"method": "stem", "horizontal": horizontal, "bottom": float(arguments["bottom"])})
 
 
 def _record_area(axes: Any, created: Any, arguments: dict[str, Any]) -> None:
@@ -169,11 +180,12 @@ def _record_box(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
         "positions": _positions(arguments, len(stats)),
         "labels": [str(one.get("label", "")) for one in stats],
         "summaries": [[float(one[key]) for key in ("whislo", "q1", "med", "q3", "whishi")] for one in stats],
-        "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats],
+        "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats] if created["fliers"] else None,
         "horizontal": _is_horizontal(arguments),
         "unread": ["means"] if created["means"] else [],
     }
-    _store([artist for artists in created.values() for artist in artists], record)
+    record["artists"] = [artist for artists in created.values() for artist in artists]
+    _store(record["artists"], record)
 
 
 def _record_violin_data(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
@@ -205,6 +217,7 @@ def _record_violin(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
         for name, created_artists in created.items()
         for artist in (created_artists if name == "bodies" else [created_artists])
     ]
+    record["artists"] = artists
     _store(artists, record)
 
 
@@ -236,6 +249,8 @@ _RECORDERS: dict[str, Callable[[Any, Any, dict[str, Any]], None]] = {
     "hist": _record_hist,
     "pie": _record_pie,
     "errorbar": _record_errorbar,
+    "scatter": _record_scatter,
+    "stem": _record_stem,
     "fill_between": _record_area,
     "bxp": _record_box,
     "violin": _record_violin,

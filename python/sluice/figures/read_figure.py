@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sluice.figures.bars import read_bars, read_outline_histograms, read_stairs
+from sluice.figures.categories import assign_categories
 from sluice.figures.error_bars import read_errorbars
 from sluice.figures.grids import read_images, read_meshes
 from sluice.figures.lines import read_lines, read_scatters, read_stems
 from sluice.figures.reading import Reading
-from sluice.figures.scales import Scale
+from sluice.figures.scales import Scale, zone_name
 from sluice.figures.shapes import read_areas, read_boxes, read_pies
 
 #: The order matters: a container claims its parts before they are read as single artists.
@@ -56,6 +57,7 @@ def read_axes(axes: Any) -> Reading:
     """Read everything that one axes shows. What cannot be read is listed as unread."""
     reading = Reading.create(axes)
     if axes.name not in ("rectilinear", "polar"):
+        reading.x, reading.y = Scale("other", {}), Scale("other", {})
         for artist in _artists(reading):
             reading.cannot_read(artist, f"an axes with the projection {axes.name!r}")
         return reading
@@ -63,35 +65,49 @@ def read_axes(axes: Any) -> Reading:
         try:
             read(reading)
         except Exception as error:  # the picture is still usable; its artists are listed as unread below
-            reading.unread.append(
-                {"artist": read.__name__.removeprefix("read_"), "reason": f"{type(error).__name__}: {error}"[:200]}
-            )
+            reading.note_unread(read.__name__.removeprefix("read_"), f"{type(error).__name__}: {error}"[:200])
     for artist in _artists(reading):
         reading.cannot_read(artist, _reason(reading, artist))
     return reading
 
 
-def describe_axes(reading: Reading) -> dict[str, Any]:
-    """The reading as the protocol describes figure data."""
-    axes = reading.axes
-    titles = {
-        "title": axes.get_title() or axes.get_title("left"),
-        "xLabel": axes.get_xlabel(),
-        "yLabel": axes.get_ylabel(),
+def describe_figure(figure: Any, readings: list[Reading]) -> dict[str, Any]:
+    """The readings as the protocol describes figure data (`src/protocol/figure.ts`)."""
+    texts = {
+        "title": figure.get_suptitle(),
+        "xLabel": figure.get_supxlabel(),
+        "yLabel": figure.get_supylabel(),
     }
+    axes = [_describe_axes(reading) for reading in readings]
+    return {"schemaVersion": 2, **{name: text for name, text in texts.items() if text}, "axes": axes}
+
+
+def _describe_axes(reading: Reading) -> dict[str, Any]:
+    axes = reading.axes
+    title = axes.get_title() or axes.get_title("left") or axes.get_title("right")
     return {
-        **{name: text for name, text in titles.items() if text},
-        "xScale": _scale(reading.x, [series["x"] for series in reading.series]),
-        "yScale": _scale(reading.y, [series["y"] for series in reading.series]),
+        **({"title": title} if title else {}),
+        "x": _describe_axis("x", reading, reading.x, axes.get_xlabel()),
+        "y": _describe_axis("y", reading, reading.y, axes.get_ylabel()),
         "series": reading.series,
         "unread": reading.unread,
     }
 
 
-def _scale(scale: Scale, places: list[list[Any]]) -> str:
-    """Tick labels make an axis of numbers categorical only if they label a point of a series."""
-    is_named = any(isinstance(place, str) for listed in places for place in listed)
-    return "linear" if scale.loose and places and not is_named else scale.kind
+def _describe_axis(name: str, reading: Reading, scale: Scale, label: str) -> dict[str, Any]:
+    kind = assign_categories(scale, name, reading.slots)
+    labels = sorted(scale.labels.items())
+    places = scale.values([place for place, _ in labels])
+    return {
+        "scale": kind,
+        **({"label": label} if label else {}),
+        **({"zone": zone_name(scale.zone)} if kind == "time" and scale.zone is not None else {}),
+        **(
+            {"tickLabels": [{"at": at, "text": text} for at, (_, text) in zip(places, labels, strict=True)]}
+            if labels
+            else {}
+        ),
+    }
 
 
 def _artists(reading: Reading) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluice.figures.scales import Scale, read_scale
+from sluice.figures.categories import Slots
+from sluice.figures.scales import Scale, as_floats, read_scale
 
 Series = dict[str, Any]
 #: More values of one artist would not fit into an artifact.
@@ -20,24 +21,47 @@ class Reading:
     x: Scale
     y: Scale
     series: list[Series] = field(default_factory=list)
-    unread: list[dict[str, str]] = field(default_factory=list)
+    unread: list[dict[str, Any]] = field(default_factory=list)
     claimed: set[int] = field(default_factory=set)
     lines: list[tuple[Any, Series]] = field(default_factory=list)
+    #: Where bars, boxes and cells stand on an axis.
+    slots: list[Slots] = field(default_factory=list)
+    #: The artists that draw each series, for the legend.
+    drawn_by: list[tuple[list[Any], Series]] = field(default_factory=list)
 
     @classmethod
     def create(cls, axes: Any) -> Reading:
         """An empty reading of `axes`."""
         return cls(axes, read_scale(axes.xaxis), read_scale(axes.yaxis))
 
-    def add(self, kind: str, label: Any, x: list[Any], y: list[Any], **more: Any) -> None:
-        """Add a series. Fields that are None are left out."""
-        series: Series = {"type": kind, "label": shown_label(label), "x": x, "y": y, **more}
-        self.series.append({name: value for name, value in series.items() if value is not None})
+    def add(self, kind: str, label: Any, x: list[Any], y: list[Any], *, artists: Any = (), **more: Any) -> Series:
+        """Add a series that `artists` draw. Fields that are None are left out."""
+        fields = {"type": kind, "label": shown_label(label), "x": x, "y": y, **more}
+        series: Series = {name: value for name, value in fields.items() if value is not None}
+        self.series.append(series)
+        self.drawn_by.append((list(artists), series))
+        return series
+
+    def occupy(self, series: Series, axis: str, low: Any, high: Any) -> None:
+        """Remember the stretches of an axis that the parts of a series take up."""
+        self.slots.append(Slots(series, axis, as_floats(low), as_floats(high)))
+
+    def nanoseconds(self, **places: tuple[Any, Any]) -> dict[str, Any]:
+        """``xNanoseconds`` and ``yNanoseconds`` of times that are finer than a microsecond."""
+        scales = {"x": self.x, "y": self.y}
+        return {f"{name}Nanoseconds": scales[name].nanoseconds(*given) for name, given in places.items()}
 
     def cannot_read(self, artist: Any, reason: str) -> None:
         """List an artist as unread."""
         label = shown_label(getattr(artist, "get_label", lambda: None)())
-        name = type(artist).__name__ + (f" {label!r}" if label else "")
+        self.note_unread(type(artist).__name__ + (f" {label!r}" if label else ""), reason)
+
+    def note_unread(self, name: str, reason: str) -> None:
+        """List something as unread. The same entry again only counts."""
+        for entry in self.unread:
+            if (entry["artist"], entry["reason"]) == (name, reason):
+                entry["count"] = entry.get("count", 1) + 1
+                return
         self.unread.append({"artist": name, "reason": reason})
 
     def is_too_large(self, artist: Any, values: int) -> bool:

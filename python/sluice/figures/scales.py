@@ -1,16 +1,23 @@
-"""What the positions on an axis stand for: numbers, times, or categories."""
+"""What the places on an axis stand for: numbers, times, or categories."""
 
 from __future__ import annotations
 
 import datetime as dt
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sluice.figures.pandas_periods import ConvertedTimes, converted_times
+
 MICROSECONDS_A_DAY = 86_400_000_000
+NANOSECONDS_A_MILLISECOND = 1_000_000
+#: Integers up to here are the same number in JSON for every reader.
+SAFE_INTEGER = 2**53
+SCALES = ("linear", "log", "symlog", "logit")
 
 
 @dataclass(frozen=True)
@@ -19,90 +26,94 @@ class Scale:
 
     Attributes
     ----------
-    kind : {"linear", "log", "time", "category"}
+    kind : {"linear", "log", "symlog", "logit", "time", "category", "polar", "other"}
         What the axis shows.
-    categories : dict
-        Text by position, for categories.
-    loose : bool
-        Whether the categories are tick labels that were set by hand. Then bars next to a tick belong to it.
+    labels : dict
+        The categories of the axis, or the tick labels that were set by hand: text by place.
+    zone : str or tzinfo, optional
+        The zone that the ticks of a time axis are written in.
+    period_freq : offset, optional
+        The periods whose ordinals are the places, if pandas drew the axis.
+    converted : list
+        The times that pandas replaced by periods.
     """
 
     kind: str
-    categories: dict[float, str]
-    loose: bool = False
+    labels: dict[float, str]
     zone: Any = None
     period_freq: Any = None
+    converted: Sequence[ConvertedTimes] = field(default=())
 
     def values(self, numbers: Any, plain: Any = None) -> list[Any]:
-        """JSON values for positions on this axis. `plain` is what was plotted, before its conversion to numbers."""
-        positions = as_floats(numbers)
-        if self.kind == "time":
-            return self._times(positions, plain)
-        if self.categories:
-            return self._categories(positions)
-        return [_number(value) for value in positions.tolist()]
+        """JSON numbers for places on this axis: milliseconds since 1970 on a time axis.
+
+        `plain` is what was plotted, before its conversion to floats.
+        """
+        places = as_floats(numbers)
+        stamps = self.instants(places, plain) if self.kind == "time" else None
+        if stamps is not None:
+            whole = self.nanoseconds(numbers, plain) is not None
+            return [None if pd.isna(stamp) else _milliseconds(stamp.value, whole) for stamp in stamps]
+        return _exact_integers(plain, places) or [_number(value) for value in places.tolist()]
+
+    def nanoseconds(self, numbers: Any, plain: Any = None) -> list[int | None] | None:
+        """The nanoseconds after each whole millisecond. None if a float of milliseconds tells the times apart."""
+        stamps = self.instants(numbers, plain) if self.kind == "time" else None
+        if stamps is None:
+            return None
+        known = [None if pd.isna(stamp) else stamp.value for stamp in stamps]
+        if all(value is None or round(value / NANOSECONDS_A_MILLISECOND * 1000) * 1000 == value for value in known):
+            return None
+        return [None if value is None else value % NANOSECONDS_A_MILLISECOND for value in known]
 
     def instants(self, numbers: Any, plain: Any = None) -> Any:
-        """Timestamps for positions on a time axis, or None when they are not times."""
+        """Timestamps for places on a time axis, or None when they are not times."""
         stamps = self._stamps(as_floats(numbers), plain)
         return None if stamps is None else stamps.as_unit("ns")
 
-    def _times(self, positions: Any, plain: Any) -> list[Any]:
-        stamps = self._stamps(positions, plain)
-        if stamps is None:
-            return [_number(value) for value in positions.tolist()]
-        return [None if pd.isna(stamp) else stamp.isoformat() for stamp in stamps]
+    def text(self, number: Any) -> str:
+        """A place for a reader: its time, its category or its number."""
+        stamps = self.instants([number]) if self.kind == "time" else None
+        if stamps is not None:
+            return "?" if pd.isna(stamps[0]) else stamps[0].isoformat()
+        return self.labels.get(float(number)) or str(float(number))
 
-    def _stamps(self, positions: Any, plain: Any) -> pd.DatetimeIndex | None:
-        exact = _plain_times(plain, len(positions))
+    def _stamps(self, places: Any, plain: Any) -> pd.DatetimeIndex | None:
+        exact = _plain_times(plain, len(places))
         if exact is not None:
             return exact
         if self.period_freq is not None:
-            return self._from_ordinals(positions)
-        return self._from_day_numbers(positions)
+            drawn = next((found for one in self.converted if (found := one.at(places)) is not None), None)
+            return self._from_ordinals(places) if drawn is None else drawn
+        return self._from_day_numbers(places)
 
-    def _from_ordinals(self, positions: Any) -> pd.DatetimeIndex:
+    def _from_ordinals(self, places: Any) -> pd.DatetimeIndex:
         """Pandas draws periods at their ordinal."""
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", FutureWarning
             )  # pandas itself draws business days this way, and warns about it
             starts = [
-                pd.Period(ordinal=round(position), freq=self.period_freq).start_time
-                if np.isfinite(position)
-                else pd.NaT
-                for position in positions
+                pd.Period(ordinal=round(place), freq=self.period_freq).start_time if np.isfinite(place) else pd.NaT
+                for place in places
             ]
         return pd.DatetimeIndex(starts)
 
-    def _from_day_numbers(self, positions: Any) -> pd.DatetimeIndex | None:
+    def _from_day_numbers(self, places: Any) -> pd.DatetimeIndex | None:
         """Matplotlib draws dates at their number of days since its epoch, which a double holds to the microsecond."""
         from matplotlib import dates
 
         epoch: Any = dates.get_epoch()  # type: ignore[no-untyped-call]
-        present = np.isfinite(positions)
-        if np.abs(positions[present]).max(initial=0) > 1e8:
+        present = np.isfinite(places)
+        if np.abs(places[present]).max(initial=0) > 1e8:
             return None
-        micros = np.round(np.where(present, positions, 0) * MICROSECONDS_A_DAY).astype("int64")
+        micros = np.round(np.where(present, places, 0) * MICROSECONDS_A_DAY).astype("int64")
         near = np.round(micros / 1000).astype("int64") * 1000
         # Sums of day numbers are off by a microsecond or two.
         micros = np.where(np.abs(micros - near) <= 2, near, micros)
         stamps = np.datetime64(epoch, "us") + micros.astype("timedelta64[us]")
         index = pd.DatetimeIndex(np.where(present, stamps, np.datetime64("NaT", "us")))
         return index if self.zone is None else index.tz_localize("UTC").tz_convert(self.zone)
-
-    def _categories(self, positions: Any) -> list[Any]:
-        """The category of each position. Numbers if some position has no category or two share one."""
-        ticks = np.array(sorted(self.categories))
-        above = np.clip(np.searchsorted(ticks, positions), 1, max(len(ticks) - 1, 1))
-        below = ticks[above - 1]
-        above = ticks[np.minimum(above, len(ticks) - 1)]
-        nearest = np.where(np.abs(positions - below) <= np.abs(above - positions), below, above)
-        reach = 0.5 * (np.diff(ticks).min() if len(ticks) > 1 else 1.0) if self.loose else 1e-6
-        fits = np.abs(positions - nearest) < reach
-        if not fits.all() or len(np.unique(nearest)) < len(np.unique(positions)):
-            return [_number(value) for value in positions.tolist()]
-        return [self.categories[position] for position in nearest.tolist()]
 
 
 def read_scale(axis: Any) -> Scale:
@@ -111,13 +122,15 @@ def read_scale(axis: Any) -> Scale:
     name = type(converter).__name__
     period_freq = getattr(axis.get_major_formatter(), "freq", None)  # only the formatter of pandas for periods has one
     if name == "StrCategoryConverter":
-        return Scale("category", {float(position): str(text) for text, position in axis.units._mapping.items()})
-    if "Date" in name or name == "PeriodConverter" or _has_date_ticks(axis):
-        return Scale("time", {}, zone=_zone(axis.get_units()), period_freq=_freq(period_freq))
+        return Scale("category", {float(place): str(text) for text, place in axis.units._mapping.items()})
     labels = _set_labels(axis)
-    if labels:
-        return Scale("category", labels, loose=True)
-    return Scale("log" if axis.get_scale() in ("log", "symlog") else "linear", {})
+    if "Date" in name or name == "PeriodConverter" or _has_date_ticks(axis):
+        freq = _freq(period_freq)
+        converted = converted_times(axis.axes, freq)
+        return Scale("time", labels, converted[0].times.tz if converted else _zone(axis.get_units()), freq, converted)
+    if axis.axes.name == "polar" and axis is axis.axes.xaxis:
+        return Scale("polar", labels)
+    return Scale(axis.get_scale() if axis.get_scale() in SCALES else "other", labels)
 
 
 def as_floats(numbers: Any) -> Any:
@@ -128,16 +141,45 @@ def as_floats(numbers: Any) -> Any:
     return np.ma.filled(array.astype(float), np.nan).ravel()
 
 
-def plain_numbers(numbers: Any) -> list[float | None]:
-    """JSON numbers, with null for values that are not finite. Integers stay integers."""
+def plain_numbers(numbers: Any) -> list[Any]:
+    """JSON numbers, with null for values that are not finite. Integers stay integers, beyond 2^53 as text of all their digits."""
     array = np.ma.asarray(numbers)
     if array.dtype.kind in "iu" and not np.ma.is_masked(array):
-        return [int(value) for value in array.ravel().tolist()]
+        return [_integer(value) for value in array.ravel().tolist()]
     return [_number(value) for value in as_floats(numbers).tolist()]
+
+
+def zone_name(zone: Any) -> str:
+    """The name of a time zone, or its offset like ``+02:00`` if it has none."""
+    name = str(getattr(zone, "key", None) or getattr(zone, "zone", None) or zone)
+    if isinstance(zone, str) or "/" in name or name == "UTC":
+        return name
+    offset = pd.Timestamp("2000-01-01", tz=zone).strftime("%z")
+    return f"{offset[:3]}:{offset[3:5]}"
+
+
+def _exact_integers(plain: Any, floats: Any) -> list[Any] | None:
+    """The plotted integers, if some are beyond 2^53, where a float loses digits. None if the floats are exact or differ."""
+    if plain is None or not np.any(np.abs(floats) >= SAFE_INTEGER):
+        return None
+    listed = np.ma.asarray(plain).ravel().tolist()
+    if len(listed) != len(floats) or not all(isinstance(value, int) for value in listed):
+        return None
+    return [_integer(value) for value in listed] if [float(value) for value in listed] == floats.tolist() else None
+
+
+def _integer(value: int) -> int | str:
+    return int(value) if abs(value) <= SAFE_INTEGER else str(value)
 
 
 def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
+
+
+def _milliseconds(nanoseconds: int, whole: bool) -> int | float:
+    if whole or nanoseconds % NANOSECONDS_A_MILLISECOND == 0:
+        return nanoseconds // NANOSECONDS_A_MILLISECOND
+    return nanoseconds / NANOSECONDS_A_MILLISECOND
 
 
 def _has_date_ticks(axis: Any) -> bool:
@@ -157,23 +199,30 @@ def _freq(freq: Any) -> Any:
 
 
 def _set_labels(axis: Any) -> dict[float, str]:
-    """Tick labels that were set by hand, by position. Empty if they only repeat the numbers."""
+    """Tick labels that were set by hand, by place. Empty if they only repeat the numbers."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter
 
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
+    locator = getattr(locator, "base", locator)  # the angles of a polar axes
     if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter | FuncFormatter):
         return {}
-    positions = [float(position) for position in np.ravel(locator())]
-    texts = formatter.format_ticks(positions)
-    labels = {position: str(text) for position, text in zip(positions, texts, strict=False) if str(text)}
-    return labels if any(not _repeats(position, text) for position, text in labels.items()) else {}
+    places = [float(place) for place in np.ravel(locator())]
+    texts = formatter.format_ticks(places)
+    labels = {place: str(text) for place, text in zip(places, texts, strict=False) if str(text)}
+    return labels if any(not _repeats(place, text) for place, text in labels.items()) else {}
 
 
-def _repeats(position: float, text: str) -> bool:
+def _repeats(place: float, text: str) -> bool:
+    """Whether a label is the number of its place, rounded to the digits that it shows."""
+    digits = text.strip().replace("\N{MINUS SIGN}", "-").replace(",", "")
     try:
-        return float(text.replace("\N{MINUS SIGN}", "-").replace(",", "").rstrip("%")) in (position, position * 100)
+        written = float(digits.rstrip("%"))
     except ValueError:
         return False
+    mantissa, _, exponent = digits.rstrip("%").lower().partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    shares = (1, 100) if digits.endswith("%") else (1,)
+    return any(abs(written - place * share) <= 0.5 * unit * (1 + 1e-9) for share in shares)
 
 
 def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:

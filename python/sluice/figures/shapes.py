@@ -8,7 +8,7 @@ import numpy as np
 
 from sluice.figures.plot_calls import any_call_record, call_record
 from sluice.figures.reading import Reading, shown_label
-from sluice.figures.scales import Scale, plain_numbers
+from sluice.figures.scales import plain_numbers
 
 
 def read_pies(reading: Reading) -> None:
@@ -28,7 +28,8 @@ def read_pies(reading: Reading) -> None:
             labels = record["labels"] or labels
         else:
             values = shares
-        reading.add("pie", None, [label or f"slice {i + 1}" for i, label in enumerate(labels)], plain_numbers(values))
+        named = labels if any(labels) else None
+        reading.add("pie", None, list(range(len(group))), plain_numbers(values), labels=named, artists=group)
 
 
 def read_boxes(reading: Reading) -> None:
@@ -60,10 +61,9 @@ def read_areas(reading: Reading) -> None:
         if reading.is_too_large(area, len(record["x"])):
             continue
         plain = record["plain"]
-        x = reading.x.values(record["x"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
-        reading.add(
-            "area", area.get_label(), x, reading.y.values(record["y"]), baseline=reading.y.values(record["baseline"])
-        )
+        x = record["x"], plain.to_numpy() if hasattr(plain, "to_numpy") else plain
+        more = {"baseline": reading.y.values(record["baseline"]), "artists": [area], **reading.nanoseconds(x=x)}
+        reading.add("area", area.get_label(), reading.x.values(*x), reading.y.values(record["y"]), **more)
 
 
 def _same_shares(values: list[float], shares: list[float]) -> bool:
@@ -73,25 +73,21 @@ def _same_shares(values: list[float], shares: list[float]) -> bool:
 
 
 def _read_box(reading: Reading, record: dict[str, Any]) -> None:
-    scale = reading.y if record["horizontal"] else reading.x
-    labels = record["labels"]
-    named = [text for text in labels or [] if text]
-    if scale.categories:
-        positions: list[Any] = scale.values(record["positions"])
-    elif named and len(set(named)) == len(record["positions"]):
-        positions = list(labels)
-    else:
-        positions = Scale("linear", {}).values(record["positions"])
+    axis, scale = ("y", reading.y) if record["horizontal"] else ("x", reading.x)
+    places = scale.values(record["positions"])
     summaries = [plain_numbers(summary) for summary in record["summaries"]]
     outliers = (
         None
         if not record["outliers"] or not any(record["outliers"])
         else [plain_numbers(values) for values in record["outliers"]]
     )
-    x, y = (summaries, positions) if record["horizontal"] else (positions, summaries)
+    x, y = (summaries, places) if record["horizontal"] else (places, summaries)
     kind = "box" if record["method"] == "bxp" else "violin"
-    reading.add(kind, None, x, y, z=outliers)
-    reading.unread += [{"artist": kind, "reason": f"the marked {name}"} for name in record["unread"]]
+    orientation = "horizontal" if record["horizontal"] else None
+    series = reading.add(kind, None, x, y, z=outliers, orientation=orientation, artists=record["artists"])
+    reading.occupy(series, axis, record["positions"], record["positions"])
+    for name in record["unread"]:
+        reading.note_unread(kind, f"the marked {name}")
 
 
 def _is_same_area(area: Any, record: dict[str, Any]) -> bool:

@@ -1,4 +1,6 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
+import type { FigureAxes, FigureAxis } from "../../protocol/figure.ts";
+import { readFigure } from "../../protocol/read-figure.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { Conversation } from "../create-conversation.ts";
 import { describeError } from "../describe-error.ts";
@@ -61,10 +63,22 @@ function* readResults({ evidence }: Conversation): Generator<string> {
 function* readDrawnValues(artifacts: readonly ArtifactEnvelope[]): Generator<number> {
   let valuesLeft = MAX_DRAWN_VALUES;
   for (const artifact of artifacts) {
-    const rows = artifact.kind === "chart" ? artifact.data : (artifact.figure?.axes ?? []).flatMap(({ series }) => series);
+    const rows = artifact.kind === "chart" ? artifact.data : artifact.figure ? readFigure(artifact.figure).axes.flatMap(listAmounts) : [];
     for (const values of rows.flatMap((row) => Object.values(row)).map((value) => (Array.isArray(value) ? value : [value])))
       for (const value of values) if (typeof value === "number" && valuesLeft-- > 0) yield value;
   }
+}
+
+/** The numbers of each series, without times and the places of categories, which a reader does not see as numbers. */
+function listAmounts({ x, y, series }: FigureAxes): Record<string, unknown>[] {
+  const isSeen = ({ scale }: FigureAxis): boolean => scale !== "time" && scale !== "category";
+  return series.map((one) => ({
+    x: isSeen(x) ? one.x : [],
+    y: isSeen(y) ? one.y : [],
+    errors: [...(one.xerr ?? []), ...(one.yerr ?? [])],
+    baseline: one.baseline ?? [],
+    edges: one.type === "histogram" ? (one.edges ?? []) : [],
+  }));
 }
 
 /** How many numbers of the answer itself may be combined with each other. */
