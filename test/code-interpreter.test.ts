@@ -1109,9 +1109,7 @@ save_figure(alt="A line with most of its points missing")`;
       repair: answer.repair,
       artifacts: expect.any(Array),
       notes: [
-        expect.stringMatching(
-          /^Plotted lines are sparse: thin has 3 of 28 points, largest gap .+\. Align the series first, fill from the source, or name the cadence in save_figure\.$/,
-        ),
+        "Plotted series are sparse: thin has 3 of 28 points of its own index, largest gap 26D. Align the series first, fill from the source, or, if a series is sparse by design, pass its cadence to save_figure or render_chart.",
       ],
       survives: "Variables and files of this cell are available in the next cell of this turn.",
     });

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluice import _cell
+from sluice.charts.coverage import chart_coverage
 from sluice.charts.rows import chart_frame, chart_rows, is_time
 from sluice.charts.rules import MAX_ROWS, check_chart, check_spec, named_keys
 from sluice.charts.schema import Issue
+from sluice.coverage_report import CadenceArgument
 from sluice.errors import ChartError, OutputLimitError, ResultError
 from sluice.json_value import JsonValues
 
 
-def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -> None:
+def render_chart(
+    spec: Mapping[str, Any], data: Any, title: str | None = None, *, cadence: CadenceArgument = None
+) -> None:
     """Emit an interactive chart. Nothing is drawn here; the reader's page draws the chart from the rows.
 
     Parameters
@@ -35,11 +39,15 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
         At most 5,000 rows. Only the columns that the spec names are sent. Times become ISO text, NaN becomes a gap.
     title : str, optional
         A title shown above the chart.
+    cadence : dict or str, optional
+        The intended step between the points of a series, by its label or key, as in `save_figure`: a series along time
+        with less than 60 % of its expected points is reported in ``diagnostics.lowCoverage``.
 
     Raises
     ------
     ChartError
-        Lists every problem with its path and what is allowed. Nothing was emitted.
+        Lists every problem with its path and what is allowed, or names a series of `cadence` that the chart does not
+        have. Nothing was emitted.
     OutputLimitError
         When the chart is larger than an artifact may be.
 
@@ -59,6 +67,7 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
     _set_time_axis(checked, frame)
     rows, issues = chart_rows(frame, named_keys(checked))
     _refuse(issues or _with_all_columns(check_chart(checked, rows), frame))
+    coverage = chart_coverage(checked, rows, cadence)
     body = json.dumps(
         {"spec": checked, "data": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False
     ).encode()
@@ -68,6 +77,7 @@ def render_chart(spec: Mapping[str, Any], data: Any, title: str | None = None) -
             "artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed"
         )
     report.put_artifact("chart", {"title": None if title is None else str(title)}, body)
+    coverage.note()
 
 
 def _plain_spec(spec: Any) -> Any:

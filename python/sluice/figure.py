@@ -9,8 +9,9 @@ from typing import Any
 
 from sluice import _cell
 from sluice._figure_watch import is_saved, mark_saved, open_figures
+from sluice.coverage_report import CadenceArgument
 from sluice.errors import FigureError, OutputLimitError
-from sluice.figures.coverage import CadenceArgument, low_coverage
+from sluice.figures.coverage import figure_coverage
 from sluice.figures.labels import large_legends
 from sluice.figures.read_figure import describe_figure, read_figure
 from sluice.figures.reading import Reading
@@ -33,10 +34,11 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     fig : matplotlib figure, optional
         The figure, or one of its axes. By default the current figure.
     cadence : dict or str, optional
-        The intended step between the points of a line, by its label: ``{"Fed rate": "6W"}``. A line on a time axis
-        with less than 60 % of the points that its own cadence implies is reported in ``diagnostics.lowCoverage``.
-        Set the cadence of a line that is sparse by design, or None to skip the check for it. Markers without a line
-        are never checked.
+        The intended step between the points of a series, by its label: ``{"Fed rate": "6W"}``. A series on a time
+        axis that shows less than 60 % of the index it came from, or of the points of another series, between its own
+        first and last point is reported in ``diagnostics.lowCoverage``, unless its points are regular. Set the cadence
+        of a series that is sparse by design, or None to skip the check for it. Markers without a line are checked
+        only when nothing else is drawn.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     readings = read_figure(figure)
     if _is_empty(figure, readings):
         raise FigureError("the figure is empty: none of its axes shows a value; plot something before save_figure")
-    sparse = low_coverage(readings, cadence)
+    coverage = figure_coverage(readings, cadence)
     axes = [reading.axes for reading in readings]
     rendered = render(figure, axes)
     allowed = report.limits.artifact_bytes
@@ -90,8 +92,8 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     }
     report.put_artifact("image", header, rendered.png + data)
     mark_saved(figure)
+    coverage.note()
     for key, entries in (
-        ("lowCoverage", sparse),
         ("overlappingLabels", rendered.overlapping),
         ("missingGlyphs", rendered.missing_glyphs),
         ("largeLegend", large_legends(figure, axes)),

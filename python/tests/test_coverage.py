@@ -45,31 +45,83 @@ def test_missing_rows_count_like_nulls(cell: Cell) -> None:
     assert low(cell)["a"]["coverage"] == pytest.approx(0.35)
 
 
-def test_the_span_is_that_of_the_figure(cell: Cell) -> None:
+def sparse_days(seed: int = 1, count: int = 20) -> pd.DatetimeIndex:
+    return DAYS[np.sort(np.random.default_rng(seed).choice(100, count, replace=False))]
+
+
+@pytest.mark.parametrize("draw", ["plot", "step", "bar", "fill_between", "errorbar", "stackplot"])
+def test_lines_steps_bars_areas_and_stacks_are_judged_alike(cell: Cell, draw: str) -> None:
     plt.plot(DAYS, np.arange(100), label="whole")
-    plt.plot(DAYS[:20], np.arange(20), label="part")
+    getattr(plt, draw)(
+        sparse_days(), np.arange(20.0), **({"labels": ["sparse"]} if draw == "stackplot" else {"label": "sparse"})
+    )
     found = low(cell)
-    assert list(found) == ["part"]
-    assert (found["part"]["observed"], found["part"]["expected"], found["part"]["largestGap"]) == (20, 100, "80D")
+    assert list(found) == ["sparse"]
+    assert (found["sparse"]["observed"], found["sparse"]["against"]) == (20, "whole")
 
 
-def test_limits_that_were_set_define_the_span(cell: Cell) -> None:
-    plt.plot(DAYS[:50], np.arange(50), label="a")
-    plt.gca().set_xlim(DAYS[0], DAYS[-1])  # type: ignore[arg-type]
-    assert low(cell)["a"]["expected"] == 100
-    plt.plot(DAYS, np.where(np.arange(100) < 20, np.nan, 1.0), label="b")
+def test_nulls_of_bars_and_areas_are_places_without_a_point(cell: Cell) -> None:
+    holes = np.where(np.isin(DAYS, sparse_days()), 1.0, np.nan)
+    plt.bar(DAYS, holes, label="bars")
+    assert low(cell)["bars"]["against"] == "its own index"
+    plt.fill_between(DAYS, holes, label="area")
+    assert list(low(cell)) == ["bars", "area"]
+    plt.barh(DAYS, holes, label="horizontal")
+    assert list(low(cell)) == ["bars", "area", "horizontal"]
+
+
+def test_grouped_bars_are_on_the_same_grid(cell: Cell) -> None:
+    width = pd.Timedelta(hours=9)
+    plt.bar(DAYS - width / 2, np.ones(100), width=9 / 24, label="left")
+    plt.bar(sparse_days() + width / 2, np.ones(20), width=9 / 24, label="right")
+    assert list(low(cell)) == ["right"]
+
+
+def test_a_frame_drawn_by_pandas_is_judged_by_its_index(cell: Cell) -> None:
+    holes = np.where(np.isin(DAYS, sparse_days()), 1.0, np.nan)
+    pd.DataFrame({"whole": np.arange(100.0), "sparse": holes}, index=DAYS).plot()
+    assert list(low(cell)) == ["sparse"]
+
+
+def test_a_line_that_starts_later_or_ends_earlier_is_complete(cell: Cell) -> None:
+    plt.plot(DAYS, np.arange(100), label="whole")
+    plt.plot(DAYS[:20], np.arange(20), label="first part")
+    plt.plot(DAYS[90:], np.arange(10), label="last part")
+    assert low(cell) == {}
+
+
+def test_monthly_bars_beside_a_daily_line_are_complete(cell: Cell) -> None:
+    days = pd.date_range("2024-01-01", periods=90)
+    plt.plot(days, np.arange(90), label="daily")
+    plt.bar(days[days.is_month_start], np.arange(3), width=20, label="monthly")
+    assert low(cell) == {}
+
+
+def test_only_the_part_that_the_limits_show_is_judged(cell: Cell) -> None:
+    values = np.where((np.arange(100) < 40) & ~np.isin(DAYS, sparse_days()), np.nan, 1.0)
+    plt.plot(DAYS, values, label="a")
     plt.gca().set_xlim(DAYS[40], DAYS[60])  # type: ignore[arg-type]
-    sluice.save_figure("Only the good part is shown")
-    assert len(cell.diagnostics["lowCoverage"]) == 1
+    assert low(cell) == {}
+    plt.plot(DAYS, values, label="b")
+    plt.gca().set_xlim(DAYS[0], DAYS[40])  # type: ignore[arg-type]
+    assert list(low(cell)) == ["b"]
 
 
-def test_twin_axes_share_their_span(cell: Cell) -> None:
+def test_twin_axes_and_axes_that_share_x_are_judged_together(cell: Cell) -> None:
     _, axes = plt.subplots()
     axes.plot(DAYS, np.arange(100), label="whole")
-    axes.twinx().plot(DAYS[:20], np.arange(20), label="part")
+    axes.twinx().plot(sparse_days(), np.arange(20), label="twin")
     found = low(cell)
-    assert found["part"]["axes"] == 1
-    assert found["part"]["expected"] == 100
+    assert (found["twin"]["axes"], found["twin"]["against"]) == (1, "whole")
+    _, (above, below) = plt.subplots(2, sharex=True)
+    above.plot(DAYS, np.arange(100), label="whole")
+    below.plot(sparse_days(), np.arange(20), label="below")
+    assert list(low(cell)) == ["twin", "below"]
+    _, (left, right) = plt.subplots(1, 2)
+    left.plot(DAYS, np.arange(100), label="whole")
+    right.plot(sparse_days(), np.arange(20), label="right")
+    assert list(low(cell)) == ["twin", "below"]
+    assert [entry["label"] for entry in cell.diagnostics["coverageUnknown"]] == ["right"]
 
 
 @pytest.mark.parametrize("freq", ["D", "h", "15min", "7D", "MS", "ME", "QS", "YS", "B", "W-MON"])
@@ -79,7 +131,9 @@ def test_each_line_is_measured_by_its_own_cadence(cell: Cell, freq: str) -> None
     assert low(cell) == {}
     there = np.isin(np.arange(60), np.r_[0:10, 30:40, 50:60])
     plt.plot(times, np.where(there, 1.0, np.nan), label="half")
-    assert low(cell)["half"]["coverage"] == pytest.approx(0.5, abs=0.02)
+    assert low(cell)["half"]["coverage"] == pytest.approx(0.5)
+    plt.plot(times[there], np.ones(30), label="rows")
+    assert low(cell)["rows"]["coverage"] == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_weekly_line_next_to_a_daily_one_is_complete(cell: Cell) -> None:
@@ -88,18 +142,13 @@ def test_a_weekly_line_next_to_a_daily_one_is_complete(cell: Cell) -> None:
     assert low(cell) == {}
 
 
-def test_a_daily_line_on_an_hourly_index_is_sparse(cell: Cell) -> None:
-    hours = pd.date_range("2024-01-01", periods=240, freq="h")
-    plt.plot(hours, np.where(hours.hour == 0, 1.0, np.nan), label="a")
-    assert low(cell)["a"]["coverage"] == pytest.approx(10 / 217)
-
-
 def test_irregular_events_are_not_reported(cell: Cell) -> None:
     rng = np.random.default_rng(3)
     events = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.integers(0, 100 * 86400, 40)), unit="s")
     plt.plot(DAYS, np.arange(100), label="daily")
     plt.plot(events, np.arange(40), label="events")
     assert low(cell) == {}
+    assert cell.diagnostics["coverageUnknown"] == [{"axes": 0, "label": "events", "observed": 40}]
 
 
 def test_a_single_step_is_not_a_cadence(cell: Cell) -> None:
@@ -121,23 +170,30 @@ def test_markers_without_a_line_are_not_reported(cell: Cell) -> None:
     plt.plot(DAYS, np.arange(100), label="daily")
     plt.plot(DAYS[:10], np.arange(10), "o", label="markers")
     plt.plot(DAYS[:10], np.arange(10), linestyle="", marker="x", label="crosses")
-    plt.scatter(DAYS[:10], np.arange(10), label="scatter")
+    plt.scatter(sparse_days(), np.arange(20), label="scatter")
+    plt.plot(sparse_days(2), np.arange(20), "o", label="signals")
+    plt.errorbar(sparse_days(3), np.arange(20), yerr=1, fmt="o", label="measured")
     assert low(cell) == {}
+    plt.plot(DAYS, np.where(np.isin(DAYS, sparse_days()), 1.0, np.nan), "o", label="alone")
+    assert list(low(cell)) == ["alone"]
 
 
 def test_a_line_that_is_sparse_by_design_is_accepted_with_a_cadence(cell: Cell) -> None:
-    values = np.where(np.arange(100) % 7 == 0, 1.0, np.nan)
-    plt.plot(DAYS, values, label="label", marker="o")
-    assert low(cell, cadence={"label": "7D"}) == {}
-    plt.plot(DAYS, values, label="label")
-    assert low(cell, cadence={"label": None}) == {}
-    plt.plot(DAYS, values, label="label")
-    assert list(low(cell)) == ["label"]
+    def draw() -> None:
+        plt.plot(DAYS, np.arange(100), label="daily")
+        plt.plot(DAYS[[0, 40, 51, 95]], np.arange(4), label="meetings")
+
+    draw()
+    assert low(cell, cadence={"meetings": "30D"}) == {}
+    draw()
+    assert low(cell, cadence={"meetings": None}) == {}
+    draw()
+    assert list(low(cell)) == ["meetings"]
 
 
 def test_a_cadence_for_an_unknown_line_is_refused(cell: Cell) -> None:
     plt.plot(DAYS, np.arange(100), label="a")
-    with pytest.raises(sluice.FigureError, match="cadence names 'b', but the lines are 'a'"):
+    with pytest.raises(sluice.FigureError, match="cadence names 'b', but the series are 'a'"):
         low(cell, cadence={"b": "7D"})
 
 
@@ -160,22 +216,32 @@ def test_a_daily_line_without_weekends_is_complete(cell: Cell) -> None:
     assert low(cell) == {}
 
 
-def test_steps_and_lines_drawn_by_pandas_are_checked(cell: Cell) -> None:
+def test_steps_are_checked_and_a_late_start_drawn_by_pandas_is_complete(cell: Cell) -> None:
     values = pd.Series(np.where(np.arange(100) < 70, np.nan, 1.0), index=DAYS, name="p")
     values.plot(label="pandas")
-    assert low(cell)["pandas"]["observed"] == 30
+    assert low(cell) == {}
     plt.step(DAYS, values.fillna({DAYS[0]: 1.0}), label="steps")
     assert low(cell)["steps"]["observed"] == 31
 
 
-def test_lines_over_numbers_are_not_checked(cell: Cell) -> None:
-    plt.plot(np.arange(100), np.where(np.arange(100) < 80, np.nan, 1.0), label="a")
+def test_lines_over_numbers_and_categories_are_not_checked(cell: Cell) -> None:
+    holes = np.where(np.isin(DAYS, sparse_days()), 1.0, np.nan)
+    plt.plot(np.arange(100), holes, label="a")
+    assert low(cell) == {}
+    plt.bar([f"shop {number}" for number in range(100)], holes, label="b")
     assert low(cell) == {}
 
 
-def test_a_line_without_a_label_is_named_by_its_position(cell: Cell) -> None:
+def test_categories_that_are_dates_are_checked_as_times(cell: Cell) -> None:
+    plt.plot([day.date().isoformat() for day in DAYS], np.arange(100), label="whole")
+    plt.plot([day.date().isoformat() for day in sparse_days()], np.arange(20), label="sparse")
+    assert list(low(cell)) == ["sparse"]
+
+
+def test_a_series_without_a_label_is_named_by_its_kind_and_position(cell: Cell) -> None:
     plt.plot(DAYS, np.where(np.arange(100) % 70 < 5, 1.0, np.nan))
-    assert list(low(cell)) == ["line 1"]
+    plt.bar(DAYS, np.where(np.arange(100) % 70 < 5, 1.0, np.nan))
+    assert list(low(cell)) == ["bar 1", "line 1"]
 
 
 def test_points_outside_the_shown_span_are_not_expected(cell: Cell) -> None:

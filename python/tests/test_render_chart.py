@@ -124,3 +124,51 @@ def test_a_chart_that_is_too_large_is_refused() -> None:
 
 def test_duplicate_columns_are_refused(cell: Cell) -> None:
     assert "the column 'v' more than once" in refused(LINE, pd.DataFrame([[1, 2, 3]], columns=["t", "v", "v"]))
+
+
+DAYS = pd.date_range("2024-01-01", periods=90)
+SPARSE = np.where(np.isin(np.arange(90), [3, 4, 20, 41, 42, 77]), 1.0, np.nan)
+
+
+def test_a_sparse_series_of_a_chart_is_reported_like_one_of_a_figure(cell: Cell) -> None:
+    frame = pd.DataFrame(
+        {"t": DAYS, "price": np.arange(90.0), "v": SPARSE, "monthly": np.where(DAYS.day == 1, 1.0, np.nan)}
+    )
+    spec = {"type": "composed", "xKey": "t", "series": [{"key": "price"}, {"key": "v", "label": "V", "type": "bar"}]}
+    sluice.render_chart(spec, frame)
+    assert cell.diagnostics["lowCoverage"] == [
+        {
+            "axes": 0, "label": "V", "observed": 6, "expected": 75, "coverage": 0.08, "against": "its own index",
+            "largestGap": "35D", "gapStart": "2024-02-12T00:00:00", "gapEnd": "2024-03-18T00:00:00",
+        }
+    ]  # fmt: skip
+    spec["series"] = [{"key": "price"}, {"key": "monthly"}, {"key": "v", "type": "scatter"}]
+    sluice.render_chart(spec, frame)
+    assert len(cell.diagnostics["lowCoverage"]) == 1
+
+
+def test_two_of_90_points_of_a_chart_are_reported(cell: Cell) -> None:
+    sluice.render_chart(LINE, pd.DataFrame({"t": DAYS, "v": np.where(np.arange(90) < 2, 1.0, np.nan)}))
+    assert (cell.diagnostics["lowCoverage"][0]["observed"], cell.diagnostics["lowCoverage"][0]["expected"]) == (2, 90)
+
+
+def test_a_chart_that_is_sparse_by_design_is_accepted_with_a_cadence(cell: Cell) -> None:
+    frame = pd.DataFrame({"t": DAYS, "v": SPARSE})
+    sluice.render_chart(LINE, frame, cadence={"v": None})
+    assert "lowCoverage" not in cell.diagnostics
+    with pytest.raises(sluice.ChartError, match="cadence names 'w', but the series are 'v'"):
+        sluice.render_chart(LINE, frame, cadence={"w": "7D"})
+
+
+def test_charts_without_times_are_not_judged(cell: Cell) -> None:
+    sluice.render_chart(LINE, pd.DataFrame({"t": np.arange(90), "v": SPARSE}))
+    sluice.render_chart(LINE, pd.DataFrame({"t": [f"shop {number}" for number in range(90)], "v": SPARSE}))
+    sluice.render_chart(
+        {**LINE, "type": "scatter"}, pd.DataFrame({"t": DAYS[:5].strftime("2024-02-3%w"), "v": range(5)})
+    )
+    assert cell.diagnostics == {}
+
+
+def test_irregular_rows_of_a_chart_are_unknown(cell: Cell) -> None:
+    sluice.render_chart(LINE, pd.DataFrame({"t": DAYS[[0, 1, 2, 9, 11, 30, 31, 60]], "v": range(8)}))
+    assert cell.diagnostics == {"coverageUnknown": [{"axes": 0, "label": "v", "observed": 8}]}

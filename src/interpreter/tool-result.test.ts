@@ -73,7 +73,7 @@ test("notes are limited in number and length, whatever the sandbox sends", () =>
     notes: string[];
   };
   expect(notes.length).toBe(21);
-  expect(notes[0]).toMatch(/^Plotted lines are sparse: L+… \[\+\d+ characters\]$/);
+  expect(notes[0]).toMatch(/^Plotted series are sparse: L+… \[\+\d+ characters\]$/);
   expect(notes[1]).toBe(`odd0: "${"w".repeat(599)}… [+4402 characters]`);
   expect(notes.at(-1)).toBe("… 6 more notes");
   expect(Math.max(...notes.map((note) => note.length))).toBeLessThan(1100);

@@ -133,11 +133,16 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
   overlappingLabels: (value) => (value ? `Tick labels overlap (${toShortJson(value)}): rotate them, use fewer, or a date locator.` : ""),
   largeLegend: (value) => (value ? `The legend has many entries (${toShortJson(value)}): draw fewer lines or label them directly.` : ""),
   lowCoverage: (value) => {
-    const lines = toList(value).map(
-      ({ label, observed, expected, largestGap }) =>
-        `${String(label)} has ${String(observed)} of ${String(expected)} points, largest gap ${toShortJson(largestGap)}`,
+    const series = toList(value).map(
+      ({ label, observed, expected, against, largestGap }) =>
+        `${String(label)} has ${String(observed)} of ${String(expected)} points of ${String(against)}, largest gap ${String(largestGap)}`,
     );
-    return `Plotted lines are sparse: ${lines.slice(0, 5).join("; ")}. Align the series first, fill from the source, or name the cadence in save_figure.`;
+    return `Plotted series are sparse: ${series.slice(0, 5).join("; ")}. Align the series first, fill from the source, or, if a series is sparse by design, pass its cadence to save_figure or render_chart.`;
+  },
+  coverageUnknown: (value) => {
+    const labels = toList(value).map(({ label }) => String(label));
+    const more = labels.length > 5 ? ` and ${labels.length - 5} more` : "";
+    return `Whether ${labels.slice(0, 5).join(", ")}${more} lack points is unknown: the steps are irregular, and no null and no other series shows what is missing.`;
   },
   dataQuality: (value) => (toCount(value) > 0 ? `Data quality: ${toShortJson(value)}` : ""),
   inputsChanged: (value) => {

@@ -22,17 +22,17 @@ interface Case {
 
 const count = z.int().nonnegative();
 
-/** A line on a time axis with less than 60 % of the points that its cadence implies for the time span shown. */
+/** A series along time with less than 60 % of its expected points. */
 const lowCoverage = z.looseObject({
   axes: count,
   label: z.string(),
   observed: count,
   expected: count,
   coverage: z.number().min(0).max(1),
+  against: z.string(),
   largestGap: z.string(),
-  cadence: z.string().optional(),
-  gapStart: z.string().optional(),
-  gapEnd: z.string().optional(),
+  gapStart: z.string(),
+  gapEnd: z.string(),
 });
 
 /** Observations about a cell besides its result. Empty entries are omitted; unknown keys are kept. */
@@ -52,6 +52,7 @@ const cellDiagnosticsSchema = z.looseObject({
     .optional(),
   largeLegend: z.array(z.strictObject({ axes: count.nullable(), entries: count })).optional(),
   lowCoverage: z.array(lowCoverage).optional(),
+  coverageUnknown: z.array(z.strictObject({ axes: count, label: z.string(), observed: count })).optional(),
   dataQuality: z.array(z.record(z.string(), z.unknown())).optional(),
 });
 

@@ -1,152 +1,114 @@
-"""The coverage of plotted time series: which share of the expected points a line has."""
+"""Collects the time series of a figure for the check of coverage."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sluice.buckets import CLOCK, DAY, read_bucket
-from sluice.cadence import Cadence, find_cadence, gap_text
+from sluice.coverage import PlottedSeries
+from sluice.coverage_report import CadenceArgument, CoverageReport, refuse_unknown_labels, wall_clock
 from sluice.errors import FigureError
-from sluice.figures.reading import Reading
+from sluice.figures.reading import Reading, Series
+from sluice.figures.scales import Scale
 
-#: A line with a smaller share of its expected points is reported.
-MIN_COVERAGE = 0.6
-
-CadenceArgument = Mapping[str, Any] | str | None
+#: Kinds of series that are judged. Boxes, histograms and heatmaps have no points in time.
+JUDGED = ("line", "step", "area", "bar", "barh", "errorbar", "scatter")
 
 
-def low_coverage(readings: list[Reading], cadence: CadenceArgument) -> list[dict[str, Any]]:
-    """The lines whose coverage is too low.
+def figure_coverage(readings: list[Reading], cadence: CadenceArgument) -> CoverageReport:
+    """The report on all series of a figure. Axes that share their x axis, like twins, are judged together."""
+    refuse_unknown_labels(cadence, [label for reading in readings for label in _labels(reading)], FigureError)
+    report = CoverageReport(cadence)
+    for group in _groups(readings):
+        report.add([(number, one) for number in group for one in _plotted(readings[number])])
+        for number in group:
+            horizontal = _plotted(readings[number], horizontal=True)
+            report.add([(number, one) for one in horizontal])
+    return report
 
-    The expected points are those of the line's own cadence over the time span that the figure shows. Markers without a
-    line and lines without a cadence are not checked. A line that never has points at night or on weekends is not
-    expected to have any then.
-    """
-    _refuse_unknown_labels(readings, cadence)
-    found = []
+
+def _groups(readings: list[Reading]) -> list[list[int]]:
+    groups: list[list[int]] = []
     for number, reading in enumerate(readings):
-        lines = [(line, series) for line, series in reading.lines if series["type"] in ("line", "step")]
-        if reading.x.kind != "time" or not lines:
+        shared = reading.axes.get_shared_x_axes()
+        group = next((one for one in groups if shared.joined(readings[one[0]].axes, reading.axes)), None)
+        if group is None:
+            groups.append([number])
+        else:
+            group.append(number)
+    return groups
+
+
+def _plotted(reading: Reading, *, horizontal: bool = False) -> list[PlottedSeries]:
+    """The series along x, or the horizontal bars along y."""
+    scale, along, across = (reading.y, "y", "x") if horizontal else (reading.x, "x", "y")
+    low, high = (-np.inf, np.inf) if horizontal else _limits(reading)
+    found = []
+    only_markers = _error_bars_without_line(reading)
+    for one, label in zip(_judged(reading), _labels(reading), strict=True):
+        if (one["type"] == "barh") != horizontal:
             continue
-        span = _span(reading)
-        for position, (line, series) in enumerate(lines):
-            label = series.get("label", f"line {position + 1}")
-            measured = _measure(reading, line, span, *_chosen_cadence(cadence, label))
-            if measured is not None and measured["coverage"] < MIN_COVERAGE:
-                found.append({"axes": number, "label": label, **measured})
+        places = _places(one[along], scale)
+        if places is None:
+            continue
+        has_value = np.array([value is not None for value in one[across]], dtype=bool)
+        shown = np.isfinite(places) & (places >= low) & (places <= high)
+        markers = one["type"] == "scatter" or id(one) in only_markers
+        found.append(PlottedSeries(label, places[shown], has_value[shown], markers))
     return found
 
 
-def _measure(
-    reading: Reading, line: Any, span: tuple[int, int] | None, fixed: Cadence | None, skip: bool
-) -> dict[str, Any] | None:
-    stamps = reading.x.instants(line.get_xdata(orig=False), line.get_xdata(orig=True))
-    if stamps is None or skip:
+def _judged(reading: Reading) -> list[Series]:
+    return [one for one in reading.series if one["type"] in JUDGED]
+
+
+def _labels(reading: Reading) -> list[str]:
+    """The label of each judged series, or its kind and its number among those of this kind."""
+    labels, counts = [], dict.fromkeys(JUDGED, 0)
+    for one in _judged(reading):
+        kind = "line" if one["type"] == "step" else one["type"]
+        counts[kind] += 1
+        labels.append(one.get("label", f"{kind} {counts[kind]}"))
+    return labels
+
+
+def _places(values: list[Any], scale: Scale) -> Any:
+    """Places on the wall clock of the axis; None when they are not times. Category axes count if all categories are ISO times."""
+    if scale.kind not in ("time", "category"):
         return None
-    moments = stamps.asi8
-    has_value = (
-        np.isfinite(np.ma.filled(np.ma.asarray(line.get_ydata(orig=False), dtype=float), np.nan)) & ~stamps.isna()
-    )
-    drawn = np.unique(moments[~stamps.isna()])
-    start, end = span if span is not None else (int(drawn[0]), int(drawn[-1])) if len(drawn) else (0, 0)
-    shown = drawn[(drawn >= start) & (drawn <= end)]
-    cadence = fixed or find_cadence(shown)
-    if cadence is None or not len(shown):
+    missing = np.array([value is None for value in values], dtype=bool)
+    times = wall_clock([value for value in values if value is not None])
+    if times is None:
         return None
-    points = np.unique(moments[has_value])
-    points = points[(points >= start) & (points <= end)]
-    expected = _expected(cadence, shown, start, end)
-    # Several points in one step of a given cadence count once.
-    counted = len(points) if fixed is None or fixed.months else len(np.unique(points // fixed.step))
-    gap_start, gap_end = _largest_gap(points, start, end)
-    return {
-        "observed": len(points),
-        "expected": expected,
-        "coverage": min(counted / expected, 1.0) if expected else 1.0,
-        "largestGap": gap_text(gap_end - gap_start),
-        "cadence": cadence.text,
-        "gapStart": _iso(gap_start, stamps),
-        "gapEnd": _iso(gap_end, stamps),
-    }
+    places = np.full(len(values), np.nan)
+    places[~missing] = times
+    return places
 
 
-def _expected(cadence: Cadence, shown: Any, start: int, end: int) -> int:
-    if cadence.months or cadence.weekdays_only or cadence.step >= DAY or end - start < 3 * DAY:
-        return cadence.expected(start, end, int(shown[0]))
-    return _expected_in_active_hours(cadence, shown, start, end)
-
-
-def _expected_in_active_hours(cadence: Cadence, shown: Any, start: int, end: int) -> int:
-    """Expect only the times of day that the line uses on most days, and no weekends if it has none."""
-    slots_a_day = max(round(DAY / cadence.step), 1)
-    days = shown // DAY
-    slots = np.minimum((shown % DAY) * slots_a_day // DAY, slots_a_day - 1)
-    used_days = len(np.unique(days))
-    per_slot = np.bincount(np.unique(days * slots_a_day + slots) % slots_a_day, minlength=slots_a_day)
-    active = int((per_slot >= 0.5 * used_days).sum())
-    if active >= 0.9 * slots_a_day or not active or used_days < 3:
-        return cadence.expected(start, end, int(shown[0]))
-    skips_weekends = bool(np.all((days + 3) % 7 < 5)) and used_days >= 4
-    first, last = (np.array([start, end]) // DAY).astype("datetime64[D]")
-    all_days = int(np.busday_count(first, last + 1)) if skips_weekends else int((last - first).astype("int64")) + 1
-    return active * all_days
-
-
-def _span(reading: Reading) -> tuple[int, int] | None:
-    """The time span that the figure shows: the limits if they were set, otherwise from the first to the last value."""
+def _limits(reading: Reading) -> tuple[float, float]:
+    """The part of the time axis that the figure shows, if its limits were set."""
     axes = reading.axes
-    low, high = sorted(axes.get_xlim())
     siblings = axes.get_shared_x_axes().get_siblings(axes)
-    if all(sibling.get_autoscalex_on() for sibling in siblings):
-        limits = [sibling.dataLim.intervalx for sibling in siblings if np.all(np.isfinite(sibling.dataLim.intervalx))]
-        if limits:
-            low, high = min(pair[0] for pair in limits), max(pair[1] for pair in limits)
-    stamps = reading.x.instants(np.array([low, high]))
-    return None if stamps is None or stamps.isna().any() else (int(stamps.asi8[0]), int(stamps.asi8[1]))
+    stamps = reading.x.instants(np.sort(axes.get_xlim())) if reading.x.kind == "time" else None
+    if stamps is None or stamps.isna().any() or all(one.get_autoscalex_on() for one in siblings):
+        return -np.inf, np.inf
+    low, high = pd.DatetimeIndex(stamps).tz_localize(None).as_unit("ns").asi8 / 1e6
+    return float(low), float(high)
 
 
-def _largest_gap(points: Any, start: int, end: int) -> tuple[int, int]:
-    bounds = np.concatenate([[start], points, [end]])
-    widest = int(np.argmax(np.diff(bounds)))
-    return int(bounds[widest]), int(bounds[widest + 1])
+def _error_bars_without_line(reading: Reading) -> set[int]:
+    from matplotlib.container import BarContainer, ErrorbarContainer
 
-
-def _chosen_cadence(cadence: CadenceArgument, label: str) -> tuple[Cadence | None, bool]:
-    """The cadence that the caller set, and whether to skip the check."""
-    chosen = cadence.get(label, "") if isinstance(cadence, Mapping) else cadence or ""
-    if chosen is None:
-        return None, True
-    if chosen == "":
-        return None, False
-    bucket = read_bucket(chosen)
-    assert bucket is not None
-    months = {"M": 1, "Q": 3, "Y": 12}.get(bucket.unit, 0) * bucket.count
-    if months:
-        return Cadence(int(months * 30.436875 * DAY), months), False
-    size = CLOCK.get(bucket.unit) or {"D": DAY, "W": 7 * DAY}[bucket.unit]
-    return Cadence(bucket.count * size), False
-
-
-def _refuse_unknown_labels(readings: list[Reading], cadence: CadenceArgument) -> None:
-    if not isinstance(cadence, Mapping):
-        return
-    labels = {
-        series.get("label", f"line {position + 1}")
-        for reading in readings
-        for position, (_, series) in enumerate(reading.lines)
+    containers = reading.axes.containers
+    of_bars = {id(one.errorbar) for one in containers if isinstance(one, BarContainer)}
+    lines = [one.lines[0] for one in containers if isinstance(one, ErrorbarContainer) and id(one) not in of_bars]
+    series = [one for one in reading.series if one["type"] == "errorbar"]
+    if len(lines) != len(series):
+        return set()
+    return {
+        id(one)
+        for one, line in zip(series, lines, strict=True)
+        if line is None or line.get_linestyle() in ("None", "", " ", "none")
     }
-    unknown = [label for label in cadence if label not in labels]
-    if unknown:
-        raise FigureError(
-            f"cadence names {', '.join(map(repr, unknown))}, but the lines are "
-            f"{', '.join(map(repr, sorted(labels))) or 'none'}"
-        )
-
-
-def _iso(nanoseconds: int, stamps: pd.DatetimeIndex) -> str:
-    stamp = pd.Timestamp(nanoseconds, tz="UTC")
-    return (stamp.tz_localize(None) if stamps.tz is None else stamp.tz_convert(stamps.tz)).isoformat()
