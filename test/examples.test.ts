@@ -19,7 +19,7 @@ test("library.ts runs cells that share variables, and a failed cell leaves no tr
 test("ai-sdk-app.ts fetches, computes, fixes its own mistake, draws and answers", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("ai-sdk-app.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
-    expect.stringMatching(/^get_prices \{"alias":"get_prices_1",/),
+    expect.stringMatching(/^get_prices \{"alias":"get_prices_1","_contextAlias":"get_prices_1",/),
     "code_interpreter KeyError: 'prize' (line 2)",
     "python_code_edit 102.99",
     "render_chart 300 points",
@@ -32,7 +32,7 @@ test("mcp-client.ts computes with given files and stored data", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [example("mcp-client.ts")], { timeout: 110_000 });
   expect(stdout.split("\n")).toEqual([
     expect.stringMatching(/^code_interpreter python_code_edit render_chart store_data list_data read_data /),
-    expect.stringMatching(/^list_data: \{"data":\[\{"alias":"orders","source":"file",/),
+    expect.stringMatching(/^list_data: \{"data":\[\{"alias":"orders","_contextAlias":"orders","source":"file",/),
     'code_interpreter: [{"item":"cake","value":2.5},{"item":"coffee","value":2},{"item":"tea","value":-8}]',
     expect.stringMatching(/^image\/png \d+ kB$/),
     "",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defaultExecuteLimits, type EngineEnd } from "../src/execute/engine.ts";
-import { describeExecute, montyFacts, montyModules } from "../src/prompts/describe-execute.ts";
+import { describeExecute, montyFacts, montyModules, summarizeExecute } from "../src/prompts/describe-execute.ts";
 import { createMontyEngine, type MontyEngine } from "../src/execute/monty/create-monty-engine.ts";
 
 /** Every sentence about Monty, with scripts that prove it. A sentence that is not true for the installed version fails here. */
@@ -230,6 +230,36 @@ describe("what the description says about Monty", () => {
   });
 });
 
+const failure = { error_kind: "mcp_input_validation", error_code: "TOOL_NOT_FOUND", hints: ["Call search."], retryable: false };
+const exampleOf = (description: string): string => {
+  const lines = description.split("\n");
+  const start = lines.findIndex((line) => line.includes("error envelope")) + 1;
+  const end = lines.findIndex((line, at) => at >= start && !line.startsWith("  "));
+  return lines
+    .slice(start, end)
+    .map((line) => line.slice(2))
+    .join("\n");
+};
+
+it.each([
+  ["the full description", describeExecute({ limits: defaultExecuteLimits, engine: "auto", hasCpython: true, hasIdentity: true })],
+  ["the description for MCP clients", summarizeExecute({ engine: "auto", hasCpython: true })],
+])("the error handling in %s runs as written", async (_, description) => {
+  await using engine = createMontyEngine({ poolSize: 1 });
+  const code = exampleOf(description);
+  const failing = await engine.run({
+    code,
+    limits: defaultExecuteLimits,
+    callTool: async () => ({ ok: false, message: JSON.stringify(failure) }),
+  });
+  expect(failing.end).toEqual({
+    kind: "value",
+    json: JSON.stringify([failure.error_kind, failure.error_code, failure.hints, failure.retryable, {}]),
+  });
+  const working = await engine.run({ code, limits: defaultExecuteLimits, callTool: async () => ({ ok: true, json: "7" }) });
+  expect(working.end).toEqual({ kind: "value", json: "7" });
+});
+
 function toExpectation(end: EngineEnd): Check["expect"] | EngineEnd {
   if (end.kind === "value") return { json: end.json };
   if (end.kind === "exception") return { raises: end.type };
@@ -263,5 +293,14 @@ describe("the description", () => {
 
   it("is short enough to be sent with every request", () => {
     expect(describeExecute(options).length).toBeLessThan(9_000);
+    for (const engine of ["auto", "monty", "cpython"] as const)
+      expect(Buffer.byteLength(summarizeExecute({ engine, hasCpython: true }))).toBeLessThanOrEqual(4096);
+  });
+
+  it("gives MCP clients the guardrails and every silent difference of Monty", () => {
+    const text = summarizeExecute({ engine: "auto", hasCpython: true });
+    for (const fact of [...montyFacts.modules, ...montyFacts.blocked, ...montyFacts.wrong]) expect(text).toContain(fact);
+    expect(text).toContain("one status check per call of execute");
+    expect(summarizeExecute({ engine: "cpython", hasCpython: true })).not.toContain("Monty");
   });
 });

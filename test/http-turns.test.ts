@@ -97,6 +97,25 @@ describe("/api/turns", { timeout: 240_000 }, () => {
     expect(ofConversation.body.turns).toHaveLength(1);
   });
 
+  test("refuses a time zone that does not exist", async () => {
+    const { status, body } = await open.call<{ error: { code: string; message: string } }>("POST", "/api/turns", {
+      question: "What is the mean?",
+      timeZone: "Mars/Olympus",
+    });
+    expect(status).toBe(400);
+    expect(JSON.stringify(body)).toContain("must be an IANA time zone");
+  });
+
+  test("logs the probes of cells and of backend calls as events", async () => {
+    const { turn } = await ask({ question: "Log it.", wait: true, timeZone: "Europe/Berlin" });
+    const logged = open.log.map((line) => JSON.parse(line) as { event: string; level: string; probe?: string; turnId?: string });
+    expect(logged.filter(({ turnId }) => turnId === turn.turnId)).toMatchObject([
+      { event: "python_call_start", level: "info", probe: "python-sandbox-latency-probe" },
+      { event: "python_call_success", level: "info", probe: "python-sandbox-latency-probe" },
+    ]);
+    expect(logged).toContainEqual(expect.objectContaining({ event: "mcp_call_success", level: "info", probe: "mcp-latency-probe" }));
+  });
+
   test("starts one turn for requests with the same Idempotency-Key", async () => {
     const key = { "idempotency-key": "a-key" };
     const [first, second] = await Promise.all([ask({ question: "Once?" }, key), ask({ question: "Once?" }, key)]);

@@ -6,6 +6,7 @@ import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
+import { describeToday } from "../src/prompts/turn-prompts.ts";
 import type { ToolListing, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
@@ -53,6 +54,14 @@ const different = (tool: string, times: number): StepReply[] =>
 const codes = ({ gaps }: TurnResult): string[] => gaps.map(({ code }) => code);
 
 describe("a turn", () => {
+  test("tells the model the current date in the time zone of the request, in every phase", async () => {
+    const model = scriptedModel({ steps: [final("It is 103.")], synthesis: "It is 103." });
+    await runTurn(runtime, testTurn({ model, timeZone: "Pacific/Kiritimati" }).request);
+    const today = describeToday(new Date(), "Pacific/Kiritimati");
+    const prompts = [...model.doGenerateCalls, ...model.doStreamCalls].map(({ prompt }) => JSON.stringify(prompt));
+    expect(prompts).toEqual(Array.from({ length: 3 }, () => expect.stringContaining(today)));
+  });
+
   test("fetches, answers, and reports what the answer is based on", async () => {
     const { result, events } = await run({
       steps: [call("get_prices", { symbol: "A" }), final("It is 103.")],

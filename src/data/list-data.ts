@@ -98,7 +98,7 @@ function toEntry(
   { isChanged, isFull }: Pick<ListDataOptions, "isChanged"> & { isFull: boolean },
 ): Entry {
   const { alias, file, source, tool, format, bytes, partOf } = item;
-  const head = { alias, source: file?.kind ?? source, name: tool, format, bytes, partOf };
+  const head = { alias, _contextAlias: alias, source: file?.kind ?? source, name: tool, format, bytes, partOf };
   if (description === undefined) {
     const { rows, columns, columnCount } = item.shape;
     const shown = columns.slice(0, MAX_SHOWN_COLUMNS).map((name) => ({ name }));

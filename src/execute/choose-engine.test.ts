@@ -18,6 +18,8 @@ describe("imports", () => {
     ["import os.path", "Line 1 imports os.path"],
     ["import \\\n  base64", "Line 1 imports base64"],
     ["import time", "Line 1 imports time"],
+    ["try:\n    import time\nexcept ImportError:\n    time = None", "Line 2 imports time"],
+    ["try:\n    import decimal, time\nexcept ImportError:\n    pass", "Line 2 imports time"],
     ["from threading import Thread", "Line 1 imports threading"],
     ["import json, subprocess", "Line 1 imports subprocess"],
     ["import pandas as pd", "Line 1 imports pandas"],
@@ -82,6 +84,7 @@ describe("code that Monty would run with a wrong result", () => {
     ["x \\\n  % 1.5", `Line 2 ${remainder}`],
     ["import datetime\ndatetime.datetime.now()", `Line 2 ${time}`],
     ["from datetime import date\nf'{date.today()}'", `Line 2 ${time}`],
+    ["from datetime import datetime as d\nnow = d.now\nnow()", `Line 2 ${time}`],
     ["@cache\ndef f(): pass", "Line 1 has a decorator, which Monty does not apply."],
   ])("%j goes to CPython", (code, reason) => {
     expect(chooseEngine(code, "auto")).toEqual({ engine: "cpython", reason });

@@ -47,7 +47,10 @@ function blank(text: string): string {
   return text.replaceAll(/[^\n]/g, " ");
 }
 
-/** An import of a module that Monty lacks. Imports inside a `try` body are skipped: the script handles their failure. */
+/**
+ * An import of a module that Monty lacks. Imports inside a `try` body are skipped, because the script handles their failure, except that
+ * of `time`: a script must not get the clock, or not, by what else it imports.
+ */
 function findMissingImport(code: string): Found | null {
   const tries: number[] = [];
   let index = 0;
@@ -56,7 +59,7 @@ function findMissingImport(code: string): Found | null {
     if (indent >= 0) {
       while (indent <= (tries.at(-1) ?? -1)) tries.pop();
       if (/^\s*try\s*:/.test(line)) tries.push(indent);
-      const module = tries.length > 0 ? undefined : importsOf(line).find((name) => !montyModules.includes(name));
+      const module = importsOf(line).find((name) => !montyModules.includes(name) && (tries.length === 0 || name === "time"));
       if (module !== undefined) return { index, what: reasonsForCpython.missingModule(module) };
     }
     index += line.length + 1;
@@ -101,7 +104,7 @@ const isLessOrMore = /(?<![-<>=])[<>]=?\s*(?:\(\s*)*$/;
 const float = String.raw`(?:\d[\d_]*\.[\d_]*(?:e[+-]?\d+)?|\.\d[\d_]*(?:e[+-]?\d+)?|\d[\d_]*e[+-]?\d+)`;
 const wrongInMonty: readonly { readonly pattern: RegExp; readonly what: string }[] = [
   { pattern: /^[ \t]*@/m, what: reasonsForCpython.decorator },
-  { pattern: /\.\s*(?:now|utcnow|today)\s*\(/, what: reasonsForCpython.clock },
+  { pattern: /\.\s*(?:now|utcnow|today)\b/, what: reasonsForCpython.clock },
   {
     pattern: new RegExp(String.raw`%=?[\s(+-]*${float}|(?<![\w.])${float}[\s)]*%`, "i"),
     what: reasonsForCpython.remainder,

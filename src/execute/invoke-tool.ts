@@ -11,6 +11,7 @@ import { defineTool, readOnlyAnnotations, type Tool } from "../tools/tool.ts";
 import type { ToolPolicy } from "../tools/tool-policy.ts";
 import { refusedWith, runBackendTool, type BackendToolResult } from "./run-backend-tool.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
+import { createIdentityState } from "./identity/create-identity-state.ts";
 import { identityTools } from "./identity/identity-tools.ts";
 
 /** Calls a tool for a script. Rejects only with the signal's reason. */
@@ -21,7 +22,7 @@ interface Invocation {
   readonly args: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   readonly evidence: EvidenceStore;
-  /** Without it, the identity tools do not exist. */
+  /** Without it, `get_session_state` is the only identity tool. */
   readonly identity?: IdentityContext | undefined;
   /** Replaces the policy that all calls share. */
   readonly policy?: ToolPolicy | undefined;
@@ -53,13 +54,17 @@ export const envelopeContractTool: Tool<unknown> = defineTool({
   run: async () => ({ status: "ok", text: JSON.stringify(getEnvelopeContract()), error: null }),
 });
 
+/** Scripts without an identity context can still ask for its state, as every script is told to do first. */
+const requestState = createIdentityState({ configuration: {}, sessionPresent: false });
+const sessionStateTool = identityTools.find(({ name }) => name === "get_session_state")!;
+
 /** Calls one of our own tools. Checks the arguments for credentials, as for backend tools. */
 async function invokeOwnTool({ name, args, identity }: Invocation): Promise<ToolInvocation> {
-  const tool = [envelopeContractTool, ...(identity === undefined ? [] : identityTools)].find((own) => own.name === name);
+  const tool = [envelopeContractTool, ...(identity === undefined ? [sessionStateTool] : identityTools)].find((own) => own.name === name);
   if (tool === undefined) return refusedWith(notInScripts(name));
   const credentials = findCredentials(args);
   if (credentials.length > 0) return refusedWith(toCredentialError(name, credentials));
-  const { text, error } = await tool.run(args, { identity: identity! });
+  const { text, error } = await tool.run(args, { identity: identity ?? requestState.open(null) });
   return error === null ? { ok: true, json: text } : refusedWith(error);
 }
 

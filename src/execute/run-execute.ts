@@ -81,8 +81,13 @@ export async function runExecute(options: ExecuteOptions): Promise<ExecuteAnswer
 
 /** The answer as the JSON text that a model reads. The result is inserted verbatim, because parsing would round long integers. */
 export function toExecuteJson(answer: ExecuteAnswer): string {
-  const { status, resultJson, ...rest } = answer;
+  const { status, resultJson, ...rest } = { ...answer, aliases: answer.aliases.map(withContextAlias) };
   return `{"status":${JSON.stringify(status)},"result":${resultJson},${JSON.stringify(rest).slice(1)}`;
+}
+
+/** The prompts and other products call an alias `_contextAlias`. */
+function withContextAlias({ alias, ...facts }: KeptAlias): object {
+  return { alias, _contextAlias: alias, ...facts };
 }
 
 interface Run {

@@ -37,14 +37,21 @@ const toolCalls = [
   "- Integers past 2**53 cannot be sent to a tool as numbers: send long identifiers as strings.",
 ].join("\n");
 
+/** Runs as written. */
+const failureExample = [
+  "  import json",
+  "  try:",
+  '      return await call_tool("get_price", {"symbol": "BTC"})',
+  "  except RuntimeError as e:",
+  "      env = json.loads(str(e))",
+  "      return [env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})]",
+];
+
 function describeFailures({ engine, hasCpython }: ExecuteDescriptionOptions): string {
   const syntax = engine === "monty" || !hasCpython ? " (also unsupported syntax)" : "";
   return [
     "A failed tool call raises RuntimeError(<envelope_json>); the message is the full v1 error envelope:",
-    "  try:",
-    "      await call_tool(name, params)",
-    "  except RuntimeError as e:",
-    "      env = json.loads(str(e))  # env['error_kind'], env['error_code'], env['hints'], env['retryable'], env.get('_meta', {})",
+    ...failureExample,
     'Failures without an envelope are RuntimeError("<OriginalType>: <message>"). Both are caught by `except RuntimeError:`, also inside gather. To try many candidates, give each call_tool its own try/except.',
     `If not caught, an envelope is returned unchanged, a blocked import becomes sandbox_runtime / SANDBOX_MODULE_BLOCKED, and anything else${syntax} sandbox_runtime / SANDBOX_RUNTIME_ERROR with the line. get_envelope_contract() lists all kinds and codes.`,
   ].join("\n");
@@ -64,8 +71,10 @@ function describeEngine({ engine, hasCpython }: ExecuteDescriptionOptions): stri
   return "Interpreter: Monty, a small Python. Unsupported code fails.";
 }
 
+const cpythonGuardrails = "No network: urllib.request, requests, httpx, socket and asyncio.sleep are blocked. Use call_tool.";
+
 function describePython({ engine, hasCpython }: ExecuteDescriptionOptions): string {
-  if (engine === "cpython") return "No network: urllib.request, requests, httpx, socket and asyncio.sleep are blocked. Use call_tool.";
+  if (engine === "cpython") return cpythonGuardrails;
   const unsupported =
     engine === "auto" && hasCpython
       ? "Syntax that only CPython supports (detected before anything runs): "
@@ -125,7 +134,7 @@ export const montyFacts = {
 } as const satisfies Record<string, readonly string[]>;
 
 const polling =
-  "Do not sleep and do not poll rapidly: for a report that takes minutes, return after one status check and let the user decide when to look again.";
+  "Do not sleep, and write no polling loop: for a report that takes minutes, make one status check per call of execute, return, and let the user decide when to look again.";
 
 const identityRules = [
   "Auth, region and profile are managed by the server. Never pass tokens or other credentials in params: such arguments are refused. Set them with set_active_identity, set_region and set_active_profile; they are sent with every later call_tool.",
@@ -144,17 +153,30 @@ function bytes(count: number): string {
 /** The MCP resource with the full description. */
 export const executeGuideUri = "sluice://docs/execute";
 
-/** A short description of `execute` for MCP clients, which send it with every request. `describeExecute` has the details, and error hints repeat them where they matter. */
-export function summarizeExecute(engine: EngineSetting): string {
+/** The description of `execute` for MCP clients, which send it with every request: at most 4 KB. `describeExecute` has all details. */
+export function summarizeExecute({ engine, hasCpython }: Pick<ExecuteDescriptionOptions, "engine" | "hasCpython">): string {
   return [
-    "Run async Python with backend tools: await call_tool(name, params), asyncio.gather for several at once; find them with search. Return what you need to decide: every tool result is kept whole under an alias that the answer lists, for code_interpreter.",
-    "A failed tool call raises RuntimeError with the error envelope as JSON.",
-    summarizeInterpreter(engine),
-  ].join(" ");
+    "Run async Python with backend tools in scope: await call_tool(name: str, params: dict), asyncio.gather for several at once; find tools with search. Use return, or a final expression. Every tool result is kept whole under an alias that the answer lists, for code_interpreter: return only what you need to decide.",
+    ["A failed tool call raises RuntimeError with the v1 error envelope as JSON:", ...failureExample].join("\n"),
+    polling,
+    "Auth, region and profile are managed by the server: never pass tokens in params. Call get_session_state at the start of a block.",
+    ...(engine === "cpython"
+      ? [`CPython with its standard library. ${cpythonGuardrails}`]
+      : summarizeMonty(engine === "auto" && hasCpython)),
+    `All details: ${executeGuideUri}.`,
+  ].join("\n");
 }
 
-function summarizeInterpreter(engine: EngineSetting): string {
-  if (engine === "cpython") return "CPython with its standard library, no network.";
-  const rest = engine === "auto" ? "; scripts that it cannot run go to CPython" : "";
-  return `A small Python without classes, network or most modules${rest}. Details: ${executeGuideUri}.`;
+function summarizeMonty(isBesideCpython: boolean): string[] {
+  const fallback =
+    " A script that it cannot run or would plainly get wrong (an import that it lacks, class, decorators, round(x, n), datetime.now()) runs in CPython.";
+  return [
+    `Interpreter: Monty, a small Python.${isBesideCpython ? fallback : " Unsupported code fails."} In Monty:`,
+    ...montyFacts.modules,
+    ...montyFacts.blocked,
+    ...montyFacts.missing,
+    ...montyFacts.raises,
+    "Silently different from CPython:",
+    ...montyFacts.wrong.map((text) => `- ${text}`),
+  ];
 }

@@ -68,7 +68,7 @@ const exceptionAdvice: readonly { readonly pattern: RegExp; readonly hint: strin
   { pattern: /'str' object has no attribute 'format'|operand type\(s\) for %: 'str'/, hint: "Use an f-string: f'{value:.2f}'." },
   {
     pattern: /'(?:datetime\.now|date\.today|datetime\.utcnow)' is not supported/,
-    hint: "There is no clock here: take the date from a tool result or from the request.",
+    hint: "Monty has no clock: take the current date from your instructions or from a tool result.",
   },
   {
     pattern: /module 'asyncio' has no attribute 'sleep'/,

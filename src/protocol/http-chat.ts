@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
+import { timeZone } from "./setting.ts";
 import { turnEventSchema, type TurnEvent } from "./turn-events.ts";
 import { gapSchema, stopReasons } from "./turn-result.ts";
 
@@ -14,6 +15,8 @@ export const chatRequestSchema = z.looseObject({
   id: httpIdSchema,
   messages: z.array(chatRequestMessage),
   trigger: z.enum(["submit-message", "regenerate-message"]).optional(),
+  /** For the current date that the model reads. Default: the server's. */
+  timeZone: timeZone.optional(),
   messageId: z
     .string()
     .max(300)

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { cellRecordSchema } from "./http-cells.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
+import { timeZone } from "./setting.ts";
 import { stopReasons, turnResultSchema } from "./turn-result.ts";
 
 export const maxQuestionCharacters = 20_000;
@@ -10,6 +11,8 @@ export const turnCreationSchema = z.strictObject({
   question: z.string().trim().min(1).max(maxQuestionCharacters),
   /** Default: a new conversation. */
   conversationId: httpIdSchema.optional(),
+  /** For the current date that the model reads. Default: the server's. */
+  timeZone: timeZone.optional(),
   /** Respond when the turn ends instead of when it starts. Closing the connection aborts the turn. */
   wait: z.boolean().optional(),
 });

@@ -8,6 +8,17 @@ export const count = z.int().min(1);
 export const countOrNone = z.int().min(0);
 export const milliseconds = count.max(maxTimeMs);
 
+/** An IANA time zone, such as "Europe/Berlin". */
+export const timeZone = z.string().max(100).refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"');
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
 export const httpUrl = z
   .string()
   .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""), "must be a URL that begins with http:// or https://");

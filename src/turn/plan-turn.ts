@@ -11,6 +11,7 @@ import { addUsage, type Tokens } from "./ledger.ts";
 const EARLIER_EXCHANGES = 3;
 
 export interface PlanOptions {
+  readonly today: string;
   readonly question: string;
   readonly conversation: Conversation;
   readonly model: LanguageModel;
@@ -31,11 +32,11 @@ export async function planTurn(options: PlanOptions): Promise<TurnPlan> {
   }
 }
 
-async function askForPlan({ question, conversation, model, tokens, signal }: PlanOptions): Promise<ModelPlan> {
+async function askForPlan({ today, question, conversation, model, tokens, signal }: PlanOptions): Promise<ModelPlan> {
   try {
     const { output, usage } = await generateText({
       model,
-      instructions: planInstructions,
+      instructions: `${planInstructions}\n${today}`,
       messages: toModelMessages(conversation, question, EARLIER_EXCHANGES),
       output: Output.object({ schema: planSchema, name: "plan" }),
       abortSignal: signal,

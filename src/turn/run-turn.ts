@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/interpreter-turn.ts";
-import { turnInstructions } from "../prompts/turn-prompts.ts";
+import { describeToday, turnInstructions } from "../prompts/turn-prompts.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 import { synthesize } from "./answer/synthesize.ts";
@@ -28,6 +28,7 @@ const EARLIER_EXCHANGES = 10;
  */
 export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promise<TurnResult> {
   const { question, model, conversation = createConversation(), turnId = randomUUID() } = request;
+  const today = describeToday(new Date(), request.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const { evidence } = conversation;
   const budgets = withBudgets(request.budgets);
   using clock = createTurnClock(budgets, request.signal);
@@ -40,11 +41,11 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts: request.artifacts, onProbe });
 
   emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
-  const plan = await planTurn({ question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
+  const plan = await planTurn({ today, question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
   const maxSteps = budgets.steps + (plan.chartIntent === "explicit" ? budgets.chartBoost : 0);
   emit({ type: "plan", plan, steps: maxSteps });
 
-  const turn = { turnId, runtime, request, conversation, budgets, clock, ledger, context, emit, earlierAliases, plan, maxSteps };
+  const turn = { turnId, today, runtime, request, conversation, budgets, clock, ledger, context, emit, earlierAliases, plan, maxSteps };
   const end = await takeSteps(turn, interpreter);
   const dataset = await keepDataset(turn, end);
   const outcome = buildBestEffortTerminalOutcome(turn, end);

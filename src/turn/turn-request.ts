@@ -24,6 +24,8 @@ export interface TurnRuntime {
 
 export interface TurnRequest {
   readonly question: string;
+  /** The user's IANA time zone, for the current date in the prompts. Default: that of this process. */
+  readonly timeZone?: string | undefined;
   readonly model: LanguageModel;
   /** The turn can use its evidence by alias, and adds to it. Default: a new conversation. */
   readonly conversation?: Conversation | undefined;
@@ -50,6 +52,8 @@ export interface TurnRequest {
 /** The data that the phases of a turn share. Each phase picks the fields that it uses. */
 export interface TurnParts {
   readonly turnId: string;
+  /** The current date, as a sentence for the model. */
+  readonly today: string;
   readonly runtime: TurnRuntime;
   readonly request: TurnRequest;
   readonly conversation: Conversation;

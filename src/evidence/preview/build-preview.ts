@@ -133,6 +133,7 @@ function head({ item, digest: { shape } }: PreviewSource): Pieces {
   const shownAliases = attachments.slice(0, SHOWN_ATTACHMENTS);
   const facts = {
     alias,
+    _contextAlias: alias,
     tool: clipText(tool, 80),
     isError,
     format,
@@ -162,6 +163,7 @@ function buildAlias({ item, digest }: PreviewSource): Pieces {
   const rows = digest.shape.rows === null ? [] : [["rows", String(digest.shape.rows)] as const];
   return [
     ["alias", JSON.stringify(item.alias)],
+    ["_contextAlias", JSON.stringify(item.alias)],
     ["bytes", String(item.bytes)],
     ...rows,
     ["note", JSON.stringify(shortPreviewNote(item.alias))],

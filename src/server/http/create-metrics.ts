@@ -2,6 +2,7 @@ import type { Limiter } from "../../concurrency/create-limiter.ts";
 import { parseProbe, type ProbeValue } from "../../protocol/probe.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
 import type { SandboxPool } from "../../sandbox/pool.ts";
+import type { Log } from "./create-log.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -13,6 +14,8 @@ export interface MetricsOptions {
   readonly sandboxLimiter: Limiter;
   readonly pool: () => SandboxPool | null;
   readonly turnLimiter: Limiter;
+  /** Gets every probe as an event, at level `info`. */
+  readonly log: Log;
 }
 
 /** Counts what the server has done since it started. Holds no questions, answers or data. */
@@ -30,7 +33,10 @@ export function createMetrics(options: MetricsOptions) {
       probes.push({ at: new Date().toISOString(), line });
       if (probes.length > MAX_PROBES) probes.shift();
       const parsed = parseProbe(line);
-      if (parsed?.source === "python-sandbox-latency-probe") recordCell(parsed.fields);
+      if (parsed === null) return;
+      if (parsed.source === "python-sandbox-latency-probe") recordCell(parsed.fields);
+      const { event, ...fields } = parsed.fields;
+      options.log.info(String(event), { probe: parsed.source, ...fields });
     },
     onTurnEvent(event: TurnEvent): void {
       if (event.type === "tool-end") counts.calls.add(1, { tool: toToolLabel(event), status: event.status });

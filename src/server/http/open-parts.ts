@@ -89,7 +89,7 @@ function openMetrics({ runtime }: Configured, turnLimiter: Limiter, log: Log): M
     (opened) => (pool = opened),
     (error: unknown) => log.error("pool_failed", { reason: (error as Error).message }),
   );
-  return createMetrics({ sandboxLimiter: runtime.gate, pool: () => pool, turnLimiter });
+  return createMetrics({ sandboxLimiter: runtime.gate, pool: () => pool, turnLimiter, log });
 }
 
 function countArtifact(metrics: Metrics, { type, bytes }: { type: string; bytes: number }): void {

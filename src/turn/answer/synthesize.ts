@@ -15,7 +15,7 @@ import { sanitizeMarkdown } from "./sanitize-markdown.ts";
 
 type SynthesisSources = Pick<
   TurnParts,
-  "request" | "conversation" | "earlierAliases" | "plan" | "budgets" | "clock" | "ledger" | "context" | "emit"
+  "today" | "request" | "conversation" | "earlierAliases" | "plan" | "budgets" | "clock" | "ledger" | "context" | "emit"
 >;
 
 /**
@@ -102,6 +102,7 @@ function createPrompt(turn: SynthesisSources, { stopReason, gaps, answer }: Term
     return conversation.evidence.previewStep(aliases, { maxBytes, maxBytesPerOutput: PREVIEW_BYTES }).map(({ json }) => json);
   };
   return synthesisPrompt({
+    today: turn.today,
     question: request.question,
     stopReason,
     draft: clipText(answer, DRAFT_CHARACTERS, omittedNote),

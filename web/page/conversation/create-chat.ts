@@ -4,6 +4,8 @@ import { chatDataSchemas, chatMetadataSchema } from "../../../src/protocol/http-
 import { toError } from "../api/request.ts";
 import type { ChatMessage } from "../turn/chat-message.ts";
 
+const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+
 /** Creates the AI SDK's chat. The server has the history, so only the last question is sent. */
 export function createChat(id: string, messages: ChatMessage[], onEnd: () => void): Chat<ChatMessage> {
   return new Chat<ChatMessage>({
@@ -15,7 +17,7 @@ export function createChat(id: string, messages: ChatMessage[], onEnd: () => voi
     transport: new DefaultChatTransport<ChatMessage>({
       api: "/api/chat",
       prepareSendMessagesRequest: ({ id: conversationId, messages: all, trigger, messageId }) => ({
-        body: { id: conversationId, messages: all.filter(({ role }) => role === "user").slice(-1), trigger, messageId },
+        body: { id: conversationId, messages: all.filter(({ role }) => role === "user").slice(-1), trigger, messageId, timeZone },
       }),
       fetch: async (input, init) => {
         const response = await fetch(input, init);

@@ -43,7 +43,16 @@ export function chatRoutes(parts: ChatParts): Route[] {
 async function chat({ history, turns }: ChatParts, { body, principal: { tenant, tokenHash }, signal }: RouteRequest): Promise<Response> {
   const request = body as ChatRequest;
   const { question, supersedes } = readQuestion(history, tenant, request);
-  const turn = await turns.start({ tenant, tokenHash, conversationId: request.id, question, supersedes, isAttended: true, signal });
+  const turn = await turns.start({
+    tenant,
+    tokenHash,
+    conversationId: request.id,
+    question,
+    supersedes,
+    timeZone: request.timeZone,
+    isAttended: true,
+    signal,
+  });
   return streamTurn(history, turn, signal);
 }
 

@@ -138,7 +138,7 @@ type StartingTurns = Map<string, Promise<LiveTurn>>;
 async function createTurn(parts: TurnRouteParts, routeRequest: RouteRequest, starting: StartingTurns): Promise<Response> {
   const { history, turns } = parts;
   const { body, principal, signal } = routeRequest;
-  const { question, conversationId = randomUUID(), wait = false } = body as TurnCreation;
+  const { question, conversationId = randomUUID(), timeZone, wait = false } = body as TurnCreation;
   const { tenant, tokenHash } = principal;
   const idempotency = readIdempotencyKey(routeRequest);
   const startingKey = JSON.stringify([tenant, idempotency?.key ?? null]);
@@ -146,7 +146,7 @@ async function createTurn(parts: TurnRouteParts, routeRequest: RouteRequest, sta
   // Nothing may be awaited from here to `starting.set`: if the first request failed, exactly one of those that waited for it starts the turn.
   const earlier = idempotency === undefined ? null : findEarlierTurn(parts, tenant, idempotency);
   if (earlier !== null) return turnResponse(parts, earlier, routeRequest, { status: earlier.status === "running" ? 202 : 200 });
-  const started = turns.start({ tenant, tokenHash, conversationId, question, isAttended: wait, signal, idempotency });
+  const started = turns.start({ tenant, tokenHash, conversationId, question, timeZone, isAttended: wait, signal, idempotency });
   if (idempotency !== undefined) starting.set(startingKey, started);
   const turn = await started.finally(() => starting.delete(startingKey));
   if (wait) for await (const _ of turn.follow(0, signal)); // counts as a listener until the turn ends

@@ -22,6 +22,7 @@ export interface TurnStart {
   readonly tokenHash: string | null;
   readonly conversationId: string;
   readonly question: string;
+  readonly timeZone?: string | undefined;
   /** Turns that this one replaces. */
   readonly supersedes?: readonly string[] | undefined;
   readonly idempotency?: IdempotencyKey | undefined;
@@ -179,7 +180,7 @@ function keyOf(tenant: string, turnId: string): string {
 /** Runs the turn. An unexpected error becomes a result with the gap `turn_failed`. */
 async function answerQuestion(
   { configured, history, storesOf, log }: TurnsOptions,
-  { tenant, tokenHash, question }: TurnStart,
+  { tenant, tokenHash, question, timeZone }: TurnStart,
   { turn, conversation, model }: { turn: LiveTurn; conversation: LiveConversation; model: Model },
 ): Promise<TurnResult> {
   const { turnId, conversationId } = turn;
@@ -197,6 +198,7 @@ async function answerQuestion(
         datasets: stores.datasetsFor(turnId),
       }),
       question,
+      timeZone,
       model,
       turnId,
       approve: turn.approvals.approve,

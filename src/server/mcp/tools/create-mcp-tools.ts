@@ -41,7 +41,7 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
     })),
     ...codeMode.map((tool): McpTool => ({
       ...tool,
-      description: tool.name === "execute" ? summarizeExecute(engine) : tool.description,
+      description: tool.name === "execute" ? summarizeExecute({ engine, hasCpython: true }) : tool.description,
       run: (input, { entered: { connection, identity }, signal }) => tool.run(input, { evidence: connection.evidence, identity, signal }),
     })),
   ];
