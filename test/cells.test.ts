@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../src/create-runtime.ts";
 import type { CellRequest, CellSession } from "../src/cells/open-cell-session.ts";
-import type { CellOutcome } from "../src/protocol/outcome.ts";
+import type { CellArtifact, CellOutcome } from "../src/protocol/outcome.ts";
 import { defaultLimits, withLimits } from "../src/sandbox/limits.ts";
 import { openTestRuntime, testedDrivers } from "./test-runtime.ts";
 
@@ -227,6 +227,58 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     const missing = await run("kept = 3", { expect: ["image"] });
     expect(missing).toMatchObject({ status: "contract_violation", error: { message: expect.stringContaining("save_figure(alt)") } });
     expect(await value("kept")).toBe(1);
+  });
+
+  test("results, pictures and data that are larger than a frame arrive complete", async () => {
+    const code = `
+fig, ax = plt.subplots(figsize=(9, 9))
+ax.imshow(np.random.rand(900, 900))
+ax.plot(np.arange(100_000) % 900, np.arange(100_000) // 900, label='many')
+save_figure(alt='Noise that does not compress', fig=fig)
+set_result(list(range(700_000)))`;
+    const { status, error, artifacts, resultJson } = await run(code);
+    expect(error?.message).toBeUndefined();
+    expect(status).toBe("ok");
+    expect(resultJson).toHaveLength(700_000 * 7 - 111_109);
+    expect(artifacts).toHaveLength(1);
+    const [image] = artifacts as [Extract<CellArtifact, { kind: "image" }>];
+    expect(image.bytes.length).toBeGreaterThan(1024 ** 2);
+    const [axes] = image.figure!.axes;
+    expect(axes!.series.map(({ label }) => label)).toEqual(["many"]);
+    expect(axes!.series[0]!.x).toHaveLength(100_000);
+    expect(axes!.unread).toMatchObject([{ reason: expect.stringMatching(/too (large|many) to send/) }]);
+  });
+
+  const forge = `
+import json, os, socket, stat, struct
+for fd in range(3, 64):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode):
+            channel = socket.socket(fileno=os.dup(fd))
+            break
+    except OSError:
+        pass
+def send(header, body):
+    head = json.dumps(header).encode()
+    channel.sendall(struct.pack(">III", 0x534C5501, len(head), len(body)) + head + body)
+part = bytes(700_000)
+`;
+  test.each([
+    ["data", "artifactDataBytes"],
+    ["image", "artifactBytes"],
+    ["result", "resultBytes"],
+  ] as const)("forged frames with too much of %s end only their cell, with the limit %s", async (kind, name) => {
+    await using own = await runtime.openCellSession();
+    await value("kept = 5", own);
+    const outcome = await run(`${forge}\nkept = 6\nwhile True: send({"type": "chunk", "of": "${kind}"}, part)`, {}, own);
+    expect(outcome).toMatchObject({
+      status: "output_limit",
+      artifacts: [],
+      error: { type: "OutputLimit", limit: { name, allowed: defaultLimits[name], seen: expect.any(Number) } },
+    });
+    const next = await run("kept", {}, own);
+    expect(next).toMatchObject({ status: "ok", resultJson: "5" });
+    expect(next.sandbox.id === outcome.sandbox.id).toBe(driver === "bubblewrap");
   });
 
   test("a slow cell is not replayed, and a failure after it still rolls back", async () => {

@@ -48,7 +48,7 @@ const figure = (alt = "A line that rises from one to three"): string =>
 const whiteFigure = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [1, 2, 3], color='white')\nax.set_axis_off()";
 
 /** Emits bytes as an artifact without the helpers and their checks, as hostile code would. */
-const put = (kind: "image" | "chart", header: string, body: string): string =>
+const put = (kind: "image" | "chart", header: string, bytes: string, data = "b''"): string =>
   `import io, struct, zlib
 from sluice import _cell
 drawn = io.BytesIO()
@@ -57,7 +57,7 @@ plt.savefig(drawn, format="png")
 plt.close("all")
 png = drawn.getvalue()
 huge = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 6, 0, 0, 0)
-_cell.current().put_artifact("${kind}", ${header}, ${body})`;
+_cell.current().put_artifact("${kind}", ${header}, ${kind === "image" ? `${data}, ${bytes}` : bytes})`;
 
 const editHint = "Fix it with python_code_edit: variables are as they were before this cell.";
 const implicit = "The value of the last expression was used as the result. Call set_result(value) to be explicit.";
@@ -645,12 +645,6 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         put("image", "{'alt': 'A line that rises'}", "png[:16] + huge + struct.pack('>I', zlib.crc32(b'IHDR' + huge)) + png[33:]"),
         "an image has 100000 x 100000 pixels, at most 50000000 pixels are allowed",
       ],
-      [
-        "image",
-        "says that it is longer than it is",
-        put("image", "{'alt': 'A line that rises', 'pngBytes': 10**6}", "png"),
-        "an image is shorter than its header says",
-      ],
       ["image", "has no alt", put("image", "{}", "png"), "an image has no alt text that says what it shows"],
       [
         "image",
@@ -661,13 +655,13 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       [
         "image",
         "has a title without end",
-        figure().replace("save_figure(", "save_figure(title='t' * 501, "),
+        put("image", "{'alt': 'A line that rises', 'title': 't' * 501}", "png"),
         "the title of the image has 501 characters, 500 are allowed",
       ],
       [
         "image",
         "comes with numbers that are none",
-        put("image", "{'alt': 'A line that rises', 'pngBytes': len(png)}", "png + b'[1]'"),
+        put("image", "{'alt': 'A line that rises'}", "png", "b'[1]'"),
         "the data behind an image does not match the schema",
       ],
       ["chart", "is no JSON", put("chart", "{}", "b'<svg>'"), "the spec or the rows of a chart do not match the schema"],

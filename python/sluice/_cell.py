@@ -6,6 +6,7 @@ everything in memory, so that the helpers also work in plain Python.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,10 @@ from typing import Any
 from sluice.errors import OutputLimitError, ResultError
 
 MB = 1024 * 1024
-EmitArtifact = Callable[[str, dict[str, Any], bytes], None]
+#: Diagnostics travel in the header of a frame, as JSON.
+MAX_DIAGNOSTICS_BYTES = 96 * 1024
+#: Sends an artifact: its kind, its header, its data as JSON, and the picture of an image.
+EmitArtifact = Callable[[str, dict[str, Any], bytes, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,28 @@ class Limits:
 
     result_bytes: int = 10 * MB
     artifacts: int = 20
+    #: Of one picture.
     artifact_bytes: int = 10 * MB
+    #: Of the data behind one figure, and of one chart.
+    artifact_data_bytes: int = 2 * MB
+    #: Of all pictures and data of the cell.
+    cell_artifact_bytes: int = 64 * MB
+    #: Of all pictures and data of the turn, and what earlier cells of the turn have used of it.
+    turn_artifact_bytes: int = 256 * MB
+    turn_artifact_bytes_used: int = 0
+
+    @classmethod
+    def from_host(cls, limits: dict[str, int]) -> Limits:
+        """The limits as the host sends them with a cell."""
+        return cls(
+            result_bytes=limits["resultBytes"],
+            artifacts=limits["artifacts"],
+            artifact_bytes=limits["artifactBytes"],
+            artifact_data_bytes=limits["artifactDataBytes"],
+            cell_artifact_bytes=limits["cellArtifactBytes"],
+            turn_artifact_bytes=limits["turnArtifactBytes"],
+            turn_artifact_bytes_used=limits["turnArtifactBytesUsed"],
+        )
 
 
 @dataclass(frozen=True)
@@ -39,7 +64,8 @@ class Artifact:
 
     kind: str
     header: dict[str, Any]
-    body: bytes
+    data: bytes
+    image: bytes
 
 
 @dataclass
@@ -50,6 +76,7 @@ class CellReport:
     limits: Limits
     result_json: bytes | None = None
     artifact_count: int = 0
+    artifact_bytes: int = 0
     show_calls: int = 0
     savefig_figures: list[Any] = field(default_factory=list)
     _result_notes: dict[str, Any] = field(default_factory=dict)
@@ -60,11 +87,34 @@ class CellReport:
         self.result_json = result_json
         self._result_notes = notes
 
-    def put_artifact(self, kind: str, header: dict[str, Any], body: bytes) -> None:
-        """Send an artifact to the host. Raises OutputLimitError when the cell has too many."""
+    def put_artifact(self, kind: str, header: dict[str, Any], data: bytes, image: bytes = b"") -> None:
+        """Send an artifact to the host. Raises OutputLimitError when the cell or the turn has too many, or too many bytes."""
         self.check_artifact_count()
-        self.emit_artifact(kind, header, body)
+        self.check_artifact_bytes(len(data) + len(image))
+        self.emit_artifact(kind, header, data, image)
         self.artifact_count += 1
+        self.artifact_bytes += len(data) + len(image)
+
+    def artifact_bytes_left(self) -> int:
+        """How many bytes of pictures and data this cell can still emit."""
+        limits = self.limits
+        of_turn = limits.turn_artifact_bytes - limits.turn_artifact_bytes_used
+        return max(0, min(limits.cell_artifact_bytes, of_turn) - self.artifact_bytes)
+
+    def check_artifact_bytes(self, more: int) -> None:
+        """Raise OutputLimitError if the pictures and data of this cell or turn would exceed their limit with `more` bytes."""
+        limits = self.limits
+        for name, whose, allowed, used in (
+            ("cellArtifactBytes", "cell", limits.cell_artifact_bytes, 0),
+            ("turnArtifactBytes", "turn", limits.turn_artifact_bytes, limits.turn_artifact_bytes_used),
+        ):
+            seen = used + self.artifact_bytes + more
+            if seen > allowed:
+                message = (
+                    f"the figures and charts of this {whose} would have {seen:,} bytes with this one, "
+                    f"at most {allowed:,} are allowed; emit fewer or smaller ones"
+                )
+                raise OutputLimitError(name, allowed, seen, message)
 
     def check_artifact_count(self) -> None:
         """Raise OutputLimitError if the next artifact would exceed the limit."""
@@ -84,11 +134,11 @@ class CellReport:
         return FinishedCell(self.result_json, self.diagnostics())
 
     def diagnostics(self) -> dict[str, Any]:
-        """All diagnostics so far, without empty entries."""
+        """All diagnostics so far, without empty entries. Of lists that are too long, the first entries."""
         from sluice._figure_watch import figure_counts
 
         gathered = {**self._result_notes, **self._notes, **figure_counts(self)}
-        return {key: entry for key, entry in gathered.items() if entry}
+        return _shortened({key: entry for key, entry in gathered.items() if entry})
 
     def _take_implicit_result(self, value: object) -> None:
         from sluice.result import serialise
@@ -99,6 +149,20 @@ class CellReport:
             self._result_notes = {"implicitResultError": str(error)}
             return
         self.put_result(result_json, {**notes, "implicitResult": True})
+
+
+def _shortened(diagnostics: dict[str, Any]) -> dict[str, Any]:
+    """Cut the longest entries until all fit. `omittedDiagnostics` counts what was left out, by key."""
+    sizes = {key: len(json.dumps(entry)) for key, entry in diagnostics.items()}
+    omitted: dict[str, int] = {}
+    while sum(sizes.values()) > MAX_DIAGNOSTICS_BYTES:
+        key = max(sizes, key=lambda name: sizes[name])
+        entry = diagnostics[key]
+        kept = entry[: len(entry) // 2] if isinstance(entry, list | str) else None
+        omitted[key] = omitted.get(key, 0) + (len(entry) - len(kept) if kept is not None else 1)
+        diagnostics[key], sizes[key] = kept, len(json.dumps(kept)) if kept else 0
+    kept_entries = {key: entry for key, entry in diagnostics.items() if entry}
+    return {**kept_entries, "omittedDiagnostics": omitted} if omitted else kept_entries
 
 
 _current: CellReport | None = None
@@ -118,7 +182,7 @@ def begin(emit_artifact: EmitArtifact, limits: Limits | None = None) -> CellRepo
 
 def current() -> CellReport:
     """The report of the running cell. Outside a worker it collects in memory."""
-    return _current or begin(lambda kind, header, body: collected.append(Artifact(kind, header, body)))
+    return _current or begin(lambda *artifact: collected.append(Artifact(*artifact)))
 
 
 def install_hooks() -> None:

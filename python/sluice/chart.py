@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluice import _cell
+from sluice._title import check_title
 from sluice.charts.coverage import chart_coverage
 from sluice.charts.rows import chart_frame, chart_rows, is_time
 from sluice.charts.rules import MAX_ROWS, check_chart, check_spec, named_keys
@@ -49,7 +50,7 @@ def render_chart(
         Lists every problem with its path and what is allowed, or names a series of `cadence` that the chart does not
         have. Nothing was emitted.
     OutputLimitError
-        When the chart is larger than an artifact may be.
+        When the spec and the rows have more than 2 MB of JSON, or do not fit into what the cell or the turn may emit.
 
     Examples
     --------
@@ -71,12 +72,16 @@ def render_chart(
     body = json.dumps(
         {"spec": checked, "data": rows}, ensure_ascii=False, separators=(",", ":"), allow_nan=False
     ).encode()
-    allowed = report.limits.artifact_bytes
+    allowed = report.limits.artifact_data_bytes
     if len(body) > allowed:
         raise OutputLimitError(
-            "artifactBytes", allowed, len(body), f"the chart is {len(body):,} bytes, at most {allowed:,} are allowed"
+            "artifactDataBytes",
+            allowed,
+            len(body),
+            f"the {len(rows):,} rows of the chart have {len(body):,} bytes of JSON, at most {allowed:,} are allowed; "
+            "aggregate them, show fewer series, shorten texts, or draw them with matplotlib and save_figure",
         )
-    report.put_artifact("chart", {"title": None if title is None else str(title)}, body)
+    report.put_artifact("chart", {"title": check_title(title, ChartError)}, body)
     coverage.note()
 
 

@@ -17,7 +17,8 @@ class OutputLimitError(SluiceError):
     Attributes
     ----------
     name : str
-        The limit, as the host names it: ``resultBytes``, ``artifacts``, ``artifactBytes`` or ``artifactPixels``.
+        The limit, as the host names it: ``resultBytes``, ``artifacts``, ``artifactBytes``, ``artifactDataBytes``,
+        ``cellArtifactBytes``, ``turnArtifactBytes`` or ``artifactPixels``.
     allowed, seen : int
         The limit, and what the cell produced.
     """

@@ -9,6 +9,7 @@ from typing import Any
 
 from sluice import _cell
 from sluice._figure_watch import is_saved, mark_saved, open_figures
+from sluice._title import check_title
 from sluice.coverage_report import CadenceArgument
 from sluice.errors import FigureError, OutputLimitError
 from sluice.figures.coverage import figure_coverage
@@ -17,6 +18,7 @@ from sluice.figures.read_figure import describe_figure, read_figure
 from sluice.figures.reading import Reading
 from sluice.figures.render import render
 
+MAX_ALT_CHARACTERS = 10_000
 FILE_NAME = re.compile(r"\S+\.\w{2,5}|.*\.(?:png|jpe?g|svg|gif|webp|pdf)", re.IGNORECASE)
 
 
@@ -24,6 +26,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
     """Emit a matplotlib figure as a picture, and close the figure.
 
     The plotted values are read back from the figure and sent with the picture, so that they can be checked and reused.
+    Series that do not fit into 2 MB, the largest first, are left out and listed as unread.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
         When the alt text does not describe anything, when there is no figure, or when the figure is empty or was
         already saved. The figure stays open.
     OutputLimitError
-        When the picture is larger than 10 MB or 50 megapixels.
+        When the picture is larger than 10 MB or 50 megapixels, or does not fit into what the cell or the turn may emit.
 
     Notes
     -----
@@ -62,6 +65,7 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
 
     report = _cell.current()
     text = check_alt(alt)
+    caption = check_title(title, FigureError)
     figure = _chosen_figure(fig)
     if is_saved(figure):
         raise FigureError("this figure was already saved; create a new figure for each save_figure")
@@ -81,17 +85,15 @@ def save_figure(alt: str, title: str | None = None, fig: Any = None, *, cadence:
             f"the picture is {len(rendered.png):,} bytes, at most {allowed:,} are allowed; "
             "use a smaller figsize or draw less",
         )
+    report.check_artifact_bytes(len(rendered.png))
     width, height = struct.unpack(">II", rendered.png[16:24])
-    data = figure_json(describe_figure(figure, readings), allowed - len(rendered.png))
-    header = {
-        "alt": text,
-        "title": None if title is None else str(title),
-        "width": width,
-        "height": height,
-        "pngBytes": len(rendered.png),
-    }
-    report.put_artifact("image", header, rendered.png + data)
+    left = report.artifact_bytes_left() - len(rendered.png)
+    data = figure_json(describe_figure(figure, readings), min(report.limits.artifact_data_bytes, left))
+    header = {"alt": text, "title": caption, "width": width, "height": height}
+    report.put_artifact("image", header, data, rendered.png)
     mark_saved(figure)
+    if not data:
+        report.note("figureDataOmitted", {"figure": text})
     coverage.note()
     for key, entries in (
         ("overlappingLabels", rendered.overlapping),
@@ -112,27 +114,42 @@ def check_alt(alt: object) -> str:
             f"and not be a file name; got {alt!r}. "
             'For example save_figure("Daily price of BTC in 2024, rising from 42k to 93k")'
         )
+    if len(text) > MAX_ALT_CHARACTERS:
+        raise FigureError(f"alt has {len(text):,} characters, at most {MAX_ALT_CHARACTERS:,} are allowed; shorten it")
     return text
 
 
+#: How many unread artists are listed by name when the list itself is too large.
+MAX_UNREAD = 100
+
+
 def figure_json(figure: dict[str, Any], max_bytes: int) -> bytes:
-    """The figure data as JSON. Series that do not fit, the largest first, are listed as unread instead."""
+    """The figure data as JSON. Series that do not fit, the largest first, are listed as unread instead.
+
+    Empty when even the axes without series do not fit.
+    """
     data = _dump(figure)
-    while len(data) > max_bytes:
-        sizes = [
-            (len(_dump(series)), number, place)
-            for number, one in enumerate(figure["axes"])
-            for place, series in enumerate(one["series"])
-        ]
-        if not sizes:
-            return _dump({"schemaVersion": figure["schemaVersion"], "axes": []})
-        size, number, place = max(sizes)
-        axes = figure["axes"][number]
-        series = axes["series"].pop(place)
-        name = series["type"] + (f" {series['label']!r}" if "label" in series else "")
-        axes["unread"].append({"artist": name, "reason": f"its data is too large to send ({size:,} bytes)"})
-        data = _dump(figure)
-    return data
+    if len(data) <= max_bytes:
+        return data
+    axes = figure["axes"]
+    sizes = [(len(_dump(series)), one, series) for one in axes for series in one["series"]]
+    size, dropped = len(data), set()
+    for series_bytes, one, series in sorted(sizes, key=lambda entry: entry[0], reverse=True):
+        if size <= max_bytes:
+            break
+        name = series["type"] + (f" {series['label'][:200]!r}" if "label" in series else "")
+        note = {"artist": name, "reason": f"its data is too large to send ({series_bytes:,} bytes)"}
+        one["unread"].append(note)
+        dropped.add(id(series))
+        size += len(_dump(note)) + 1 - series_bytes
+    for one in axes:
+        one["series"] = [series for series in one["series"] if id(series) not in dropped]
+        if size > max_bytes and len(one["unread"]) > MAX_UNREAD + 1:
+            rest = sum(entry.get("count", 1) for entry in one["unread"][MAX_UNREAD:])
+            more = {"artist": "others", "reason": "too many to list", "count": rest}
+            one["unread"] = [*one["unread"][:MAX_UNREAD], more]
+    data = _dump(figure)
+    return data if len(data) <= max_bytes else b""
 
 
 def _dump(value: Any) -> bytes:

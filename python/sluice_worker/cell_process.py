@@ -145,7 +145,7 @@ class CellProcess:
         host, worker = map(Connection, socketpair())
         host.send({"type": "cell", "cell": 0, "limits": {"artifacts": 0}, "names": {}}, b"len(inputs) + 1")
         _, code = worker.receive()
-        report = sluice._cell.begin(lambda *_: None, sluice._cell.Limits(1024, 0, 0))
+        report = sluice._cell.begin(lambda *_: None, sluice._cell.Limits(result_bytes=1024, artifacts=0))
         finished = report.finish(*self._execute(code.decode(), "<rehearsal>"))
         worker.send({"type": "done", "diagnostics": finished.diagnostics}, finished.result_json or b"")
         for connection in (host, worker):
@@ -160,14 +160,13 @@ class CellProcess:
         number, limits = header["cell"], header["limits"]
         kinds: set[str] = set()
 
-        def emit(kind: str, details: dict[str, Any], body: bytes) -> None:
+        def emit(kind: str, details: dict[str, Any], data: bytes, image: bytes) -> None:
             kinds.add(kind)
-            self.connection.send({"type": "artifact", "cell": number, "kind": kind, **details}, body)
+            frame = {"type": "artifact", "cell": number, "kind": kind, **details}
+            self.connection.send_content(frame, data, "data", ahead={"image": image})
 
         threads_before = set(threading.enumerate())
-        report = sluice._cell.begin(
-            emit, sluice._cell.Limits(limits["resultBytes"], limits["artifacts"], limits["artifactBytes"])
-        )
+        report = sluice._cell.begin(emit, sluice._cell.Limits.from_host(limits))
         result: bytes | None = None
         answer: Header = {"type": "done", "cell": number, "status": "ok"}
         try:
@@ -190,7 +189,7 @@ class CellProcess:
         answer["threads"] = len([thread for thread in threading.enumerate() if thread not in threads_before])
         stdio.flush()
         try:
-            self.connection.send(answer, result or b"")
+            self.connection.send_content(answer, result or b"", "result")
         except ChannelClosed:
             os._exit(LOST_CHANNEL)
         if answer["status"] != "ok" and header["rollback"] == "fork":

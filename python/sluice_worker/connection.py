@@ -6,10 +6,11 @@ import array
 import json
 import os
 import socket
+import threading
 
-from .frames import MAGIC, PREFIX, ChannelClosed, Header, encode
+from .frames import MAGIC, MAX_BODY_BYTES, MAX_FRAME_BYTES, PREFIX, ChannelClosed, Header, encode
 
-MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_FRAME_BYTES_FROM_MONITOR = 64 << 20
 MAX_FDS = 200  # the kernel allows 253 in one message
 LOST_CHANNEL = 70  # exit status of a cell process when user code closed the worker's own descriptors
 
@@ -26,9 +27,11 @@ class Connection:
 
     def __init__(self, fd: int, *, takes_fds: bool = False) -> None:
         self.ancillary_bytes = socket.CMSG_SPACE(4 * MAX_FDS) if takes_fds else 0
+        self.max_frame_bytes = MAX_FRAME_BYTES_FROM_MONITOR if takes_fds else MAX_FRAME_BYTES
         self.sock = socket.socket(fileno=fd)
         self.buffer = bytearray()
         self.fds: list[int] = []
+        self.sending = threading.Lock()  # threads of a cell may emit artifacts or call tools at the same time
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -38,13 +41,32 @@ class Connection:
 
     def send(self, header: Header, body: bytes | memoryview = b"", fds: list[int] | None = None) -> None:
         """Send one frame. Blocks until the socket has taken all of it."""
-        head = encode(header, len(body))
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        with self.sending:
+            self._write([encode(header, len(body)), body], ancillary)
+
+    def send_content(self, header: Header, body: bytes, kind: str, ahead: dict[str, bytes] | None = None) -> None:
+        """Send a frame whose body may be larger than a frame, and other contents ahead of it.
+
+        Contents travel in `chunk` frames before the frame that they belong to. The last part of the body is in the frame itself.
+        """
+        last = max(0, len(body) - 1) // MAX_BODY_BYTES * MAX_BODY_BYTES
+        chunks = [*(ahead or {}).items(), (kind, body[:last])] if last else list((ahead or {}).items())
+        parts: list[bytes | memoryview] = []
+        for name, content in chunks:
+            view = memoryview(content)
+            for at in range(0, len(view), MAX_BODY_BYTES):
+                part = view[at : at + MAX_BODY_BYTES]
+                parts += [encode({"type": "chunk", "of": name}, len(part)), part]
+        rest = memoryview(body)[last:]
+        with self.sending:
+            self._write([*parts, encode(header, len(rest)), rest], [])
+
+    def _write(self, parts: list[bytes | memoryview], ancillary: list[tuple[int, int, array.array[int]]]) -> None:
         try:
-            sent = self.sock.sendmsg([head, body], ancillary)
-            rest = memoryview(head + bytes(body))[sent:] if sent < len(head) + len(body) else None
-            if rest is not None:
-                self.sock.sendall(rest)
+            sent = self.sock.sendmsg(parts, ancillary)
+            if sent < sum(map(len, parts)):
+                self.sock.sendall(memoryview(b"".join(parts))[sent:])
         except OSError:
             raise ChannelClosed from None
 
@@ -71,7 +93,7 @@ class Connection:
         """
         self.sock.setblocking(False)
         drained = 0
-        while drained < MAX_FRAME_BYTES:
+        while drained < MAX_FRAME_BYTES_FROM_MONITOR:
             before = len(self.buffer)
             if not self.fill() or len(self.buffer) == before:
                 return
@@ -86,8 +108,10 @@ class Connection:
             return None
         magic, head_bytes, body_bytes = PREFIX.unpack_from(self.buffer)
         size = PREFIX.size + head_bytes + body_bytes
-        if magic != MAGIC or size > MAX_FRAME_BYTES:
-            raise NotAFrame("its magic number is wrong, or it is too large")
+        if magic != MAGIC:
+            raise NotAFrame("it does not start with the magic number of a frame")
+        if size > self.max_frame_bytes:
+            raise NotAFrame(f"a frame of {size:,} bytes, at most {self.max_frame_bytes:,} are allowed")
         if len(self.buffer) < size:
             return None
         try:

@@ -10,6 +10,10 @@ from typing import Any
 
 MAGIC = 0x534C5501  # "SLU" and the version of the frame layout
 PREFIX = struct.Struct(">III")
+#: Of a frame from the sandbox, as the host enforces it. Larger contents travel in chunks (Connection.send_content).
+MAX_FRAME_BYTES = 1 << 20
+MAX_HEADER_BYTES = 256 << 10
+MAX_BODY_BYTES = MAX_FRAME_BYTES - MAX_HEADER_BYTES - PREFIX.size
 MAX_READ_BYTES = 1 << 20
 READ_AHEAD_BYTES = 64 << 10
 Header = dict[str, Any]

@@ -221,7 +221,7 @@ class Monitor:
             self._send({"type": "warmed"})
         elif running is not None and running.answer is None and kind == "done":
             self._on_done(running, header, body)
-        elif running is not None and running.answer is None and kind == "artifact":
+        elif running is not None and running.answer is None and kind in ("artifact", "chunk"):
             self._send(header, body)  # the host checks what is in it
         elif running is not None and running.answer is None and running.replies is not None and kind == "call":
             self._send(header, body)

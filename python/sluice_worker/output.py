@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .frames import Header
+from .frames import MAX_BODY_BYTES, Header
 
 MAX_DRAIN_BYTES = 16 << 20
 
@@ -58,7 +58,9 @@ class OutputStream:
             drained += got
         self._trim()
         if self.tail or self.omitted:
-            send({"stream": self.name, "omittedBytes": self.omitted}, bytes(self.tail))
+            send({"stream": self.name, "omittedBytes": self.omitted}, bytes(self.tail[:MAX_BODY_BYTES]))
+        for at in range(MAX_BODY_BYTES, len(self.tail), MAX_BODY_BYTES):
+            send({"stream": self.name}, bytes(self.tail[at : at + MAX_BODY_BYTES]))
 
     def _take_live(self, data: bytes) -> bytes:
         live, rest = data[: self.live_bytes_left], data[self.live_bytes_left :]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 SCRATCH = "/sandbox"
 IMAGES = "/sandbox/out/images"
 MAX_PATHS = 200
+MAX_BYTES = 32 << 10  # of all paths: the list travels in the header of a frame
 
 
 def changed_since(time: float) -> list[str]:
-    """Paths under scratch whose content or metadata changed at or after `time`. After 200 paths, a last line says that there are more."""
+    """Paths under scratch whose content or metadata changed at or after `time`. A last line says if there are more than fit."""
     found: list[str] = []
+    size = 0
     for directory, names, files in os.walk(SCRATCH):
         names[:] = [name for name in names if name != ".matplotlib"]
         for name in files:
@@ -21,7 +24,9 @@ def changed_since(time: float) -> list[str]:
             except OSError:
                 continue
             if changed:
-                found.append(os.path.relpath(path, SCRATCH))
-                if len(found) > MAX_PATHS:
-                    return [*sorted(found[:MAX_PATHS]), "… and more"]
+                shown = os.path.relpath(path, SCRATCH)
+                size += len(json.dumps(shown)) + 1
+                if len(found) == MAX_PATHS or size > MAX_BYTES:
+                    return [*sorted(found), "… and more"]
+                found.append(shown)
     return sorted(found)

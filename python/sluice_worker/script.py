@@ -56,7 +56,7 @@ def run(connection: Connection, header: Header, code: str) -> None:
         with contextlib.suppress(Exception):  # user code may have closed or replaced it
             stream.flush()  # type: ignore[union-attr]
     try:
-        connection.send(answer, result)
+        connection.send_content(answer, result, "result")
     except ChannelClosed:
         os._exit(LOST_CHANNEL)
 
@@ -181,7 +181,7 @@ class Calls:
         call = Call()
         with self._lock:
             try:
-                self._connection.send({"type": "call", "id": len(self._calls), "name": name}, body)
+                self._connection.send_content({"type": "call", "id": len(self._calls), "name": name}, body, "params")
             except ChannelClosed:
                 os._exit(LOST_CHANNEL)
             self._calls.append(call)

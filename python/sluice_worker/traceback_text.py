@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import linecache
 import traceback
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from .inputs import InputError
 from .module_hint import NETWORK_MODULES, NO_NETWORK, module_hint
 
-MAX_TEXT = 64 * 1024
+MAX_TEXT_BYTES = 48 << 10  # as JSON: message and traceback travel in the header of a frame
+MAX_TYPE_CHARACTERS = 500
 _WORKER_DIRECTORY = __file__.rsplit("/", 1)[0]
 _LIBRARY_DIRECTORY = (
     f"{__file__.rsplit('/', 2)[0]}/sluice"  # described without importing it, which would make the monitor large
@@ -27,7 +29,10 @@ def describe(error: BaseException, filename: str) -> dict[str, Any]:
     try:
         return _describe(error, filename)
     except BaseException as problem:  # its __str__ may raise anything, even SystemExit
-        return {"type": type(error).__name__, "message": f"(reading its message raised {type(problem).__name__})"}
+        return {
+            "type": type(error).__name__[:MAX_TYPE_CHARACTERS],
+            "message": f"(reading its message raised {type(problem).__name__})",
+        }
 
 
 def _describe(error: BaseException, filename: str) -> dict[str, Any]:
@@ -36,7 +41,11 @@ def _describe(error: BaseException, filename: str) -> dict[str, Any]:
     if isinstance(error, InputError) and error.line is not None and not summary.stack:
         summary.stack = traceback.StackSummary.from_list([traceback.FrameSummary(filename, error.line, "<module>")])
     text = "".join(summary.format())
-    described: dict[str, Any] = {"type": type(error).__qualname__, "message": _message(error), "traceback": _cut(text)}
+    described: dict[str, Any] = {
+        "type": type(error).__qualname__[:MAX_TYPE_CHARACTERS],
+        "message": _message(error),
+        "traceback": _cut(text),
+    }
     if isinstance(error, SyntaxError) and error.filename == filename and error.lineno:
         described |= {"line": error.lineno, "column": error.offset or 1}
         return described
@@ -86,7 +95,8 @@ def _drop_worker_frames(summary: traceback.TracebackException, seen: set[int]) -
 
 
 def _cut(text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    half = MAX_TEXT // 2
-    return f"{text[:half]}\n… [{len(text) - MAX_TEXT} characters omitted] …\n{text[-half:]}"
+    kept, half = text, MAX_TEXT_BYTES // 2
+    while len(kept) > MAX_TEXT_BYTES or len(json.dumps(kept)) > MAX_TEXT_BYTES:
+        half = half * 7 // 8
+        kept = f"{text[:half]}\n… [{len(text) - 2 * half} characters omitted] …\n{text[-half:]}"
+    return kept

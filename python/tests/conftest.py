@@ -22,7 +22,7 @@ class Cell:
     """One cell without a worker: its artifacts and its report."""
 
     def __init__(self, **limits: int) -> None:
-        self.artifacts: list[tuple[str, dict[str, Any], bytes]] = []
+        self.artifacts: list[tuple[str, dict[str, Any], bytes, bytes]] = []
         self.report = _cell.begin(lambda *artifact: self.artifacts.append(artifact), _cell.Limits(**limits))
 
     @property
@@ -37,12 +37,10 @@ class Cell:
         return diagnostics
 
     def png(self, place: int = -1) -> bytes:
-        _, header, body = self.artifacts[place]
-        return body[: header["pngBytes"]]
+        return self.artifacts[place][3]
 
     def figure(self, place: int = -1) -> dict[str, Any]:
-        _, header, body = self.artifacts[place]
-        figure: dict[str, Any] = json.loads(body[header["pngBytes"] :])
+        figure: dict[str, Any] = json.loads(self.artifacts[place][2])
         return figure
 
     def series(self, place: int = -1) -> list[dict[str, Any]]:

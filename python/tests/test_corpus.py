@@ -43,7 +43,7 @@ def test_a_chart_of_the_corpus_has_exactly_its_issues(case: dict[str, Any]) -> N
 @pytest.mark.parametrize("case", [case for case in cases("charts") if not case.values[0]["issues"]])
 def test_a_valid_chart_of_the_corpus_is_emitted_unchanged(case: dict[str, Any], cell: Cell) -> None:
     sluice.render_chart(case["spec"], case["data"])
-    kind, _, body = cell.artifacts[0]
+    kind, _, body, _ = cell.artifacts[0]
     emitted = json.loads(body)
     assert (kind, emitted["spec"]) == ("chart", case["spec"])
     assert emitted["data"] == [{key: row[key] for key in emitted["data"][0]} for row in case["data"]]

@@ -29,7 +29,7 @@ def test_the_examples_run_and_print_what_the_page_shows(cell: Cell) -> None:
             exec(code, names)
         assert printed.getvalue() == expected
     assert "lowCoverage" not in cell.diagnostics
-    assert [kind for kind, _, _ in cell.artifacts] == ["image", "image", "chart"]
+    assert [kind for kind, *_ in cell.artifacts] == ["image", "image", "chart"]
 
 
 def test_every_helper_is_on_the_page() -> None:

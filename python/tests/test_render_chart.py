@@ -31,7 +31,7 @@ def refused(spec: Any, data: Any) -> str:
 def test_times_become_iso_text_on_a_time_axis(cell: Cell) -> None:
     times = pd.date_range("2024-01-01", periods=2, tz="UTC")
     sluice.render_chart(LINE, pd.DataFrame({"t": times, "v": [1.5, np.nan]}), title="T")
-    kind, header, _ = cell.artifacts[0]
+    kind, header, _, _ = cell.artifacts[0]
     assert (kind, header) == ("chart", {"title": "T"})
     assert emitted(cell) == {
         "spec": {**LINE, "xAxis": {"type": "time"}},
@@ -116,10 +116,10 @@ def test_more_than_5000_rows_are_refused_with_advice_to_aggregate(cell: Cell) ->
 
 
 def test_a_chart_that_is_too_large_is_refused() -> None:
-    Cell(artifact_bytes=50)
-    with pytest.raises(sluice.OutputLimitError) as caught:
+    Cell(artifact_data_bytes=50)
+    with pytest.raises(sluice.OutputLimitError, match="aggregate them, show fewer series") as caught:
         sluice.render_chart(LINE, [{"t": "a" * 50, "v": 1}])
-    assert caught.value.name == "artifactBytes"
+    assert caught.value.name == "artifactDataBytes"
 
 
 def test_duplicate_columns_are_refused(cell: Cell) -> None:

@@ -12,6 +12,7 @@ import PIL.Image
 import pytest
 from conftest import Cell
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 import sluice
 
@@ -33,10 +34,10 @@ def test_the_png_has_150_dpi_and_is_cropped_to_its_content(cell: Cell) -> None:
     axes.plot([1, 2, 3])
     whole, tight = saved(figure), saved(figure, bbox_inches="tight")
     sluice.save_figure(ALT, title="T")
-    kind, header, body = cell.artifacts[0]
+    kind, header, _, image = cell.artifacts[0]
     assert kind == "image"
-    width, height = struct.unpack(">II", body[16:24])
-    assert header == {"alt": ALT, "title": "T", "width": width, "height": height, "pngBytes": header["pngBytes"]}
+    width, height = struct.unpack(">II", image[16:24])
+    assert header == {"alt": ALT, "title": "T", "width": width, "height": height}
     ours = pixels(cell.png())
     assert PIL.Image.open(io.BytesIO(cell.png())).info["dpi"] == pytest.approx((150, 150), abs=0.02)
     assert ours.shape == tight.shape
@@ -201,7 +202,7 @@ def test_a_picture_that_is_too_large_is_refused() -> None:
 
 
 def test_figure_data_that_does_not_fit_is_listed_as_unread() -> None:
-    cell = Cell(artifact_bytes=60_000)
+    cell = Cell(artifact_data_bytes=60_000)
     plt.plot(np.random.default_rng(0).random(20_000), linewidth=0.1, label="long", color="white")
     plt.plot([0, 1], [0, 1], label="short")
     plt.axis("off")
@@ -210,6 +211,67 @@ def test_figure_data_that_does_not_fit_is_listed_as_unread() -> None:
     assert cell.figure()["axes"][0]["unread"][0]["artist"] == "line 'long'"
     assert "too large to send" in cell.figure()["axes"][0]["unread"][0]["reason"]
     assert len(cell.artifacts[0][2]) <= 60_000
+
+
+@pytest.mark.parametrize("points", [100_000, 2_000_000])
+def test_a_line_of_very_many_points_is_a_picture_whose_data_say_what_is_missing(cell: Cell, points: int) -> None:
+    plt.plot(np.random.default_rng(0).random(points), label="long")
+    sluice.save_figure(ALT)
+    assert len(cell.artifacts[0][2]) <= 2 << 20
+    (unread,) = cell.figure()["axes"][0]["unread"]
+    assert "'long'" in unread["artist"]
+    assert "too" in unread["reason"]
+
+
+def test_many_artists_that_cannot_be_read_are_counted() -> None:
+    cell = Cell(artifact_data_bytes=20_000)
+    _, axes = plt.subplots()
+    axes.plot([1, 2], label="kept")
+    for place in range(500):
+        axes.add_patch(Circle((place, 1), 1, label=f"circle {place}"))
+    sluice.save_figure(ALT)
+    unread = cell.figure()["axes"][0]["unread"]
+    assert len(unread) == 101
+    assert sum(entry.get("count", 1) for entry in unread) == 501  # the line is left out, too
+
+
+def test_the_pictures_and_data_of_a_cell_and_of_a_turn_are_limited_together() -> None:
+    for limits, name, whose in (
+        ({"cell_artifact_bytes": 60_000}, "cellArtifactBytes", "cell"),
+        ({"turn_artifact_bytes": 1_000_000, "turn_artifact_bytes_used": 940_000}, "turnArtifactBytes", "turn"),
+    ):
+        cell = Cell(**limits)
+        message = f"the figures and charts of this {whose} would have"
+        with pytest.raises(sluice.OutputLimitError, match=message) as caught:
+            for _ in range(20):
+                plt.plot([1, 2, 3])
+                sluice.save_figure(ALT)
+        assert caught.value.name == name
+        assert caught.value.seen > caught.value.allowed
+        assert 1 <= len(cell.artifacts) < 20
+        plt.close("all")
+
+
+def test_figure_data_get_what_the_pictures_of_the_cell_leave(cell: Cell) -> None:
+    plt.plot(np.random.default_rng(0).random(5_000), label="long")
+    sluice.save_figure(ALT)
+    picture = len(cell.png())
+    for left, expected in ((10_000, []), (10, None)):
+        small = Cell(cell_artifact_bytes=picture + left)
+        plt.plot(np.random.default_rng(0).random(5_000), label="long")
+        sluice.save_figure(ALT)
+        assert (small.series() if small.artifacts[0][2] else None) == expected
+        assert ("figureDataOmitted" in small.diagnostics) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"), [({"alt": "a word " * 2000}, "alt has"), ({"title": "t" * 501}, "title has 501")]
+)
+def test_texts_that_are_too_long_are_refused(cell: Cell, more: dict[str, str], message: str) -> None:
+    plt.plot([1, 2])
+    with pytest.raises(sluice.FigureError, match=message):
+        sluice.save_figure(**{"alt": ALT, **more})
+    assert cell.artifacts == []
 
 
 def test_figures_left_unsaved_are_noted(cell: Cell) -> None:

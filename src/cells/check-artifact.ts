@@ -5,18 +5,22 @@ import type { ChartRow, ChartSpec } from "../protocol/chart-spec.ts";
 import type { Figure } from "../protocol/figure.ts";
 import type { CellArtifact } from "../protocol/outcome.ts";
 import type { ArtifactFrame } from "../protocol/worker-frames.ts";
-import type { SandboxLimits } from "../sandbox/contract.ts";
 
 export type CheckedArtifact = { ok: true; artifact: CellArtifact } | { ok: false; why: string };
 
 interface EmittedArtifact {
   readonly frame: ArtifactFrame;
-  readonly body: Uint8Array;
-  readonly limits: SandboxLimits;
+  /** The PNG; empty for a chart. */
+  readonly image: Uint8Array;
+  /** The data behind the image as JSON, or empty; for a chart, its spec and rows. */
+  readonly data: Uint8Array;
   readonly artifactChecker: ArtifactChecker;
 }
 
-/** Validates an artifact that a sandbox emitted. Size, dimensions and hash are computed from the bytes; the sandbox's own claims are not trusted. */
+/**
+ * Validates an artifact that a sandbox emitted. Its size was limited on arrival. Dimensions and hash are computed from the bytes; the sandbox's own claims
+ * are not trusted.
+ */
 export async function checkArtifact(emitted: EmittedArtifact): Promise<CheckedArtifact> {
   const { kind, alt = "", title } = emitted.frame;
   const tooLong = whyTooLong(kind, "title", title ?? "") ?? whyTooLong(kind, "alt", alt);
@@ -29,15 +33,11 @@ function whyTooLong(kind: string, name: keyof typeof artifactTextLimits, text: s
   return text.length <= allowed ? null : `the ${name} of the ${kind} has ${text.length} characters, ${allowed} are allowed`;
 }
 
-async function checkImage({ frame, body, limits, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
-  const pngBytes = frame.pngBytes ?? body.length;
-  if (pngBytes > body.length) return reject("an image is shorter than its header says");
-  if (pngBytes > limits.artifactBytes) return reject(`an image has ${pngBytes} bytes, ${limits.artifactBytes} are allowed`);
+async function checkImage({ frame, image, data, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
   if (frame.alt === undefined || !saysSomething(frame.alt)) return reject("an image has no alt text that says what it shows");
-  const png = Buffer.from(body.subarray(0, pngBytes));
+  const png = Buffer.from(image.buffer, image.byteOffset, image.byteLength);
   const checked = await artifactChecker.checkPng(png);
   if (!checked.ok) return reject(`an image ${checked.why}`);
-  const data = body.subarray(pngBytes);
   const why = data.length === 0 ? null : await artifactChecker.checkJson("figure", data);
   if (why !== null) return reject(why);
   const { width, height } = checked;
@@ -46,13 +46,12 @@ async function checkImage({ frame, body, limits, artifactChecker }: EmittedArtif
   return { ok: true, artifact: { kind: "image", alt: frame.alt, width, height, contentHash: sha256(png), bytes: png, ...details } };
 }
 
-async function checkChart({ frame, body, limits, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
-  if (body.length > limits.artifactBytes) return reject(`a chart has ${body.length} bytes, ${limits.artifactBytes} are allowed`);
-  const why = await artifactChecker.checkJson("chart", body);
+async function checkChart({ frame, data: json, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
+  const why = await artifactChecker.checkJson("chart", json);
   if (why !== null) return reject(why);
-  const { spec, data } = parseCheckedJson(body) as { spec: ChartSpec; data: ChartRow[] };
+  const { spec, data } = parseCheckedJson(json) as { spec: ChartSpec; data: ChartRow[] };
   const title = frame.title ? { title: frame.title } : {};
-  return { ok: true, artifact: { kind: "chart", spec, data, contentHash: sha256(body), bytes: Buffer.from(body), ...title } };
+  return { ok: true, artifact: { kind: "chart", spec, data, contentHash: sha256(json), bytes: json, ...title } };
 }
 
 function reject(why: string): CheckedArtifact {

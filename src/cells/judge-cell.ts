@@ -1,6 +1,7 @@
 import { isJson } from "../evidence/reading/create-output-reader.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
+import type { Refusal } from "../sandbox/arriving-contents.ts";
 import type { SandboxLimits, Usage } from "../sandbox/contract.ts";
 import { findLostCause, type WorkerEnd } from "../sandbox/run-in-worker.ts";
 import type { CellStopReason, ExecutedCell, RunCellOptions } from "./run-cell.ts";
@@ -25,14 +26,15 @@ export type CellVerdict = Pick<ExecutedCell, "status" | "resultJson" | "diagnost
 
 /** Decides how a cell ended from what the host itself observed. The worker is trusted only about exceptions of the user's code. */
 export async function judgeCell(facts: CellFacts): Promise<CellVerdict> {
-  const { end } = facts;
+  const { end, stopped } = facts;
+  if (end.refused !== undefined && (stopped === null || stopped === "refused")) return judgeRefused(end.refused, facts);
   if (!("frame" in end) || end.frame.type !== "done") return await judgeUnfinished(facts);
   return end.frame.status === "ok" ? await judgeSuccess(end.frame, end.body, facts) : judgeFailure(end.frame, facts);
 }
 
 /** The worker reported success: checks the result and the artifacts. */
 async function judgeSuccess(frame: DoneFrame, body: Uint8Array, facts: CellFacts): Promise<CellVerdict> {
-  const { limits, expect } = facts.options;
+  const { expect } = facts.options;
   const diagnostics = toDiagnostics(frame, facts);
   const failed = (status: CellStatus, error: CellError): CellVerdict => ({
     status,
@@ -41,11 +43,6 @@ async function judgeSuccess(frame: DoneFrame, body: Uint8Array, facts: CellFacts
     error,
     leaseUsable: false,
   });
-  if (body.length > limits.resultBytes) {
-    const limit = { name: "resultBytes", allowed: limits.resultBytes, seen: body.length };
-    const message = `The result has ${body.length} bytes of JSON, ${limit.allowed} are allowed.`;
-    return failed("output_limit", { type: "OutputLimit", message, limit });
-  }
   if (facts.rejected !== undefined) return failed("contract_violation", artifactRejected(facts.rejected));
   const kinds = new Set(facts.artifacts.map((artifact) => artifact.kind as string));
   if (expect !== null && (kinds.size !== expect.length || expect.some((kind) => !kinds.has(kind)))) {
@@ -73,6 +70,14 @@ function judgeFailure(frame: DoneFrame, facts: CellFacts): CellVerdict {
   return { ...shared, status: frame.status, error: { ...error, ...(limit && { limit }) } };
 }
 
+/** The sandbox sent more than a limit allows. Without a last frame of the cell, the worker could not undo it. */
+function judgeRefused({ message, limit }: Refusal, facts: CellFacts): CellVerdict {
+  const { end, options } = facts;
+  const diagnostics = "frame" in end && end.frame.type === "done" ? toDiagnostics(end.frame, facts) : {};
+  const leaseUsable = "frame" in end && options.rollback === "fork";
+  return { status: "output_limit", resultJson: null, diagnostics, error: { type: "OutputLimit", message, limit }, leaseUsable };
+}
+
 /** The worker sent no `done` frame: the cell was stopped, its process died, or the sandbox was lost. */
 async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
   const { end, options, stopped, before, after } = facts;
@@ -91,7 +96,6 @@ async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
 
   if (stopped === "expired") return failed("sandbox_lost", leaseExpired(options.limits));
   if (stopped !== null) return failed("timeout", timedOut(facts));
-  if ("refused" in end) return failed("contract_violation", artifactRejected(end.refused));
   const lost = "lost" in end ? end.lost : "it ended";
   const mayBeDead = !leaseUsable && !("lost" in end && end.brokeProtocol === true);
   const cause = await findLostCause({ ended, lost, lease: options.lease, before, after, mayBeDead });

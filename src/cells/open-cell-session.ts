@@ -2,6 +2,7 @@ import type { ArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
+import type { ByteCount } from "../sandbox/arriving-contents.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { TakenLease } from "../sandbox/pool.ts";
 import { hasChanged, SessionInputs, sizeOf, type CellInput, type ChangedInput, type VisibleInput } from "./cell-inputs.ts";
@@ -23,6 +24,8 @@ export interface CellRequest {
    */
   readonly isQuery?: boolean;
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
+  /** Bytes of pictures and data that the cells of the turn have sent. Grows as they arrive. Default: the cell is a turn of its own. */
+  readonly turnArtifacts?: ByteCount | undefined;
   /** Called when the sandbox is ready and the cell is about to run. */
   readonly onStart?: (sandbox: CellOutcome["sandbox"] & { reused: boolean; inputAliasCount: number; inputsBytes: number }) => void;
   /** A place in the session's queue that the caller already holds. The cell then runs without waiting. */
@@ -136,7 +139,7 @@ class OpenCellSession {
 
   async #runNow(request: CellRequest, queuedAt: number): Promise<CellOutcome> {
     if (this.#state.isClosed) throw sessionClosed();
-    const { signal, isQuery = false, expect, onOutput } = request;
+    const { signal, isQuery = false, expect = null, onOutput, turnArtifacts } = request;
     const cell = { code: request.code, names: request.names ?? {} };
     refuseLongCode(Buffer.byteLength(cell.code), this.#options.limits);
     clearTimeout(this.#idleTimer);
@@ -154,7 +157,8 @@ class OpenCellSession {
     sandbox.hasRunCells = true;
     const readyAt = performance.now();
     const mustFork = !isQuery && (this.#options.rollback === "fork" || !this.#state.canReplay());
-    const executed = await this.#execute(sandbox, cell, { rollback: mustFork ? "fork" : "none", expect: expect ?? null, onOutput, signal });
+    const rollback = mustFork ? "fork" : "none";
+    const executed = await this.#execute(sandbox, cell, { rollback, expect, turnArtifacts, onOutput, signal });
     this.#state.settle(sandbox, executed, isQuery ? null : cell);
     if (executed.aborted) throw signal?.reason;
     const { leaseUsable: _, aborted: __, runMs, ...outcome } = executed;
@@ -186,7 +190,7 @@ class OpenCellSession {
   async #execute(
     sandbox: SessionSandbox,
     { code, names }: CellSource,
-    options: Pick<RunCellOptions, "rollback" | "expect" | "onOutput" | "signal">,
+    options: Pick<RunCellOptions, "rollback" | "expect" | "turnArtifacts" | "onOutput" | "signal">,
   ): Promise<ExecutedCell> {
     const { limits, artifactChecker } = this.#options;
     this.#cellCount += 1;

@@ -1,8 +1,9 @@
 import type { ArtifactChecker } from "../artifacts/create-artifact-checker.ts";
 import type { CellOutcome } from "../protocol/outcome.ts";
-import { runningFrame } from "../protocol/worker-frames.ts";
+import { runningFrame, type RunningFrame } from "../protocol/worker-frames.ts";
+import type { ByteCount, ByteLimit } from "../sandbox/arriving-contents.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
-import { createStreamText, runInWorker, type StreamText } from "../sandbox/run-in-worker.ts";
+import { createStreamText, runInWorker, type StreamText, type WorkerRun } from "../sandbox/run-in-worker.ts";
 import { checkArtifact, type CheckedArtifact } from "./check-artifact.ts";
 import { judgeCell, type CellEnd, type CellVerdict } from "./judge-cell.ts";
 
@@ -17,6 +18,8 @@ export interface RunCellOptions {
   /** The artifact kinds that must be emitted, exactly; null accepts any. */
   readonly expect: readonly string[] | null;
   readonly limits: SandboxLimits;
+  /** Bytes of pictures and data that the cells of the turn have sent. Grows as they arrive. Default: this cell is the first of its turn. */
+  readonly turnArtifacts?: ByteCount | undefined;
   /** Time until the lease expires. The cell is ended then even if its own time limit is longer. */
   readonly leaseLeftMs?: number;
   readonly artifactChecker: ArtifactChecker;
@@ -55,7 +58,7 @@ export async function runCell(options: RunCellOptions): Promise<ExecutedCell> {
   let runMs: number;
   let checked: CheckedArtifact[];
   try {
-    end = await Promise.race([exchangeFrames(options, streams, checks), stopper.sandboxKilledByAbort]);
+    end = await Promise.race([exchangeFrames(options, { streams, checks, onRefused: stopper.refuse }), stopper.sandboxKilledByAbort]);
     runMs = performance.now() - startedAt;
     stopper.stopTimers();
     checked = await Promise.race([Promise.all(checks), stopper.aborted]);
@@ -87,30 +90,37 @@ export async function runCell(options: RunCellOptions): Promise<ExecutedCell> {
 /** Sends the cell to the worker and handles its frames until the cell ends. Artifacts are checked while the cell goes on. */
 function exchangeFrames(
   options: RunCellOptions,
-  streams: Record<"stdout" | "stderr", StreamText>,
-  checks: Promise<CheckedArtifact>[],
+  { streams, checks, onRefused }: Pick<WorkerRun<RunningFrame>, "streams" | "onRefused"> & { checks: Promise<CheckedArtifact>[] },
 ): Promise<CellEnd> {
-  const { lease, cell, code, rollback, names, expect, limits, artifactChecker } = options;
-  const { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts } = limits;
+  const { lease, cell, code, rollback, names, expect, limits, turnArtifacts = { bytes: 0 }, artifactChecker } = options;
+  const { stdoutBytes, stderrBytes, artifacts } = limits;
+  const limit = (name: keyof SandboxLimits): ByteLimit => ({ name, allowed: limits[name] });
   return runInWorker({
     lease,
-    firstFrame: {
-      type: "cell",
-      cell,
-      rollback,
-      names,
-      expect,
-      limits: { stdoutBytes, stderrBytes, resultBytes, artifactBytes, artifacts },
-    },
+    firstFrame: { type: "cell", cell, rollback, names, expect, limits: { ...limits, turnArtifactBytesUsed: turnArtifacts.bytes } },
     code,
     frames: runningFrame,
     streams,
     maxOutputBytes: Math.max(stdoutBytes, stderrBytes),
-    onFrame(frame, body) {
-      if (checks.length >= artifacts) return `there are more than ${artifacts} artifacts`;
-      checks.push(checkArtifact({ frame, body, limits, artifactChecker }));
+    contentLimits: {
+      each: { image: limit("artifactBytes"), data: limit("artifactDataBytes"), result: limit("resultBytes") },
+      shared: [
+        { ...limit("cellArtifactBytes"), used: { bytes: 0 } },
+        { ...limit("turnArtifactBytes"), used: turnArtifacts },
+      ],
+    },
+    onFrame(frame, contents) {
+      const [image, data] = [contents.take("image"), contents.take("data")];
+      const seen = checks.length + 1;
+      if (seen > artifacts)
+        return {
+          message: `The cell sent more than ${artifacts} figures and charts.`,
+          limit: { name: "artifacts", allowed: artifacts, seen },
+        };
+      checks.push(checkArtifact({ frame, image, data, artifactChecker }));
       return null;
     },
+    onRefused,
   });
 }
 
@@ -147,8 +157,8 @@ export function roundMs(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }
 
-/** Why the host ended a cell: its time limit, the end of the lease, or an abort by the caller. */
-export type CellStopReason = "timeout" | "expired" | "aborted";
+/** Why the host ended a cell: its time limit, the end of the lease, an abort by the caller, or something that it sent and that exceeds a limit. */
+export type CellStopReason = "timeout" | "expired" | "aborted" | "refused";
 
 interface Stopper {
   readonly reason: CellStopReason | null;
@@ -158,12 +168,14 @@ interface Stopper {
   readonly sandboxKilledByAbort: Promise<CellEnd>;
   /** Resolves with no artifacts as soon as the caller aborts. */
   readonly aborted: Promise<[]>;
+  /** Ends the cell because it sent more than a limit allows. */
+  refuse(): void;
   /** Stops the timers. Checking artifacts does not count towards the cell's time limit. */
   stopTimers(): void;
   dispose(): void;
 }
 
-/** Ends the cell on timeout or abort: through the worker if that keeps the sandbox, otherwise by killing the sandbox. */
+/** Ends the cell on timeout, abort or refusal: through the worker if that keeps the sandbox, otherwise by killing the sandbox. */
 function createStopper({ lease, cell, rollback, limits, leaseLeftMs = Infinity, signal }: RunCellOptions): Stopper {
   let reason: CellStopReason | null = null;
   let graceTimer: NodeJS.Timeout | undefined;
@@ -210,6 +222,7 @@ function createStopper({ lease, cell, rollback, limits, leaseLeftMs = Infinity, 
     },
     aborted: aborted.promise,
     sandboxKilledByAbort: sandboxKilledByAbort.promise,
+    refuse: () => stop("refused"),
     stopTimers,
     dispose() {
       stopTimers();

@@ -115,6 +115,7 @@ export async function runValidCall(
     // Naming the contract's aliases makes them visible even if they do not appear in the code's text.
     names: { ...Object.fromEntries(inputAliases.map((alias) => [alias, alias])), ...call.inputs },
     expect: expectedArtifacts,
+    ...(turn.publishes && { turnArtifacts: turn.artifactBytes }),
     onProbe,
     place,
     ...(onOutput && { onOutput }),

@@ -4,6 +4,7 @@ import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
+import type { ByteCount } from "../sandbox/arriving-contents.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
 import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
 import type { PythonParser } from "./call-contract/python-parser.ts";
@@ -26,6 +27,8 @@ export interface InterpreterTurn {
   readonly onProbe: ProbeSink;
   /** Whether results and artifacts are stored. False while cells of an earlier turn are run again. */
   publishes: boolean;
+  /** Bytes of pictures and data that the cells of the turn have sent. */
+  readonly artifactBytes: ByteCount;
   /** Receives the output of cells while they run. */
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Calls of a turn run one at a time: checks, cell and publishing. */
@@ -51,7 +54,8 @@ export type InterpreterTurnOptions = Pick<InterpreterTurn, "id" | "evidence" | "
   Partial<Pick<InterpreterTurn, "onProbe" | "publishes">>;
 
 export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: InterpreterTurnOptions): InterpreterTurn {
-  return { ...options, onProbe, publishes, queue: createLimiter({ places: 1 }), sandbox: null, last: null, disposed: false };
+  const state = { artifactBytes: { bytes: 0 }, sandbox: null, last: null, disposed: false };
+  return { ...options, ...state, onProbe, publishes, queue: createLimiter({ places: 1 }) };
 }
 
 /**

@@ -118,6 +118,9 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
   implicitResult: () => "The value of the last expression was used as the result. Call set_result(value) to be explicit.",
   implicitResultError: (value) =>
     `The last expression cannot be the result: ${String(value)}. Call set_result(value) with a value that has a JSON form.`,
+  figureDataOmitted: (value) =>
+    `${toCount(value)} figure(s) were published without their data, because the cell or turn has used up what it may emit.`,
+  omittedDiagnostics: (value) => `Some notes were too long. Entries left out: ${toShortJson(value)}.`,
   frames: () => "",
   nonFinite: (value) => {
     const places = toList(value)

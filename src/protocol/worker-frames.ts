@@ -31,9 +31,14 @@ const artifact = z.object({
   kind: z.enum(["image", "chart"]),
   alt: z.string().optional(),
   title: z.string().nullish(),
-  /** The body of an image is the PNG followed by its figure data as JSON. This is the length of the PNG. */
-  pngBytes: z.int().nonnegative().optional(),
 });
+
+/**
+ * A part of a content that is larger than a frame, or an image. It belongs to the next frame that can have such a content, whose body is the last part.
+ * `image`: the PNG of an artifact. `data`: the data behind an image, or a chart's spec and rows. `result`: of a cell or script. `params`: of a call.
+ */
+const chunk = z.object({ type: z.literal("chunk"), of: z.enum(["image", "data", "result"]) });
+const scriptChunk = z.object({ type: z.literal("chunk"), of: z.enum(["params", "result"]) });
 
 const done = z.object({
   type: z.literal("done"),
@@ -58,7 +63,7 @@ const ended = z.object({
 const lost = z.object({ type: z.literal("lost"), detail: z.string().max(2000) });
 
 /** Frames while a cell runs. */
-export const runningFrame = z.discriminatedUnion("type", [output, artifact, done, ended, lost]);
+export const runningFrame = z.discriminatedUnion("type", [output, chunk, artifact, done, ended, lost]);
 
 /** A script calls a tool. The body has the parameters as JSON. */
 const call = z.object({ type: z.literal("call"), id: z.int().nonnegative(), name: z.string().max(1000) });
@@ -74,7 +79,7 @@ const scriptDone = z.object({
 });
 
 /** Frames while a script runs. */
-export const scriptFrame = z.discriminatedUnion("type", [output, call, scriptDone, ended, lost]);
+export const scriptFrame = z.discriminatedUnion("type", [output, scriptChunk, call, scriptDone, ended, lost]);
 
 /** The reply to an `input` frame. */
 export const inputOkFrame = z.object({ type: z.literal("input-ok"), alias: z.string() });
@@ -83,6 +88,7 @@ export const inputOkFrame = z.object({ type: z.literal("input-ok"), alias: z.str
 export const undoneFrame = z.object({ type: z.literal("undone"), ok: z.boolean() });
 
 export type CellError = z.infer<typeof cellErrorSchema>;
+export type ContentKind = z.infer<typeof chunk | typeof scriptChunk>["of"];
 export type ArtifactFrame = z.infer<typeof artifact>;
 export type DoneFrame = z.infer<typeof done>;
 export type EndedFrame = z.infer<typeof ended>;

@@ -5,9 +5,12 @@ import type { Frame, FrameChannel } from "./contract.ts";
 const MAGIC = 0x534c5501; // "SLU" and the version of the frame layout
 const PREFIX_BYTES = 12;
 
-/** Limits for frames from a sandbox. A larger frame means that the stream is hostile or broken. */
-const MAX_HEADER_BYTES = 4 * 1024 * 1024;
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/**
+ * Limits for frames from a sandbox, including the prefix. A larger frame means that the stream is hostile or broken. Larger contents travel in `chunk`
+ * frames, which `ArrivingContents` counts.
+ */
+const MAX_FRAME_BYTES = 1024 * 1024;
+const MAX_HEADER_BYTES = 256 * 1024;
 
 /**
  * Sends and receives frames over a byte stream. The stream is read only during `receive`, so a sandbox that sends too much blocks on its pipe instead
@@ -45,7 +48,8 @@ export function createFrameChannel({ readable, writable }: { readable: Readable;
     const bodyBytes = prefix.readUInt32BE(8);
     if (prefix.readUInt32BE(0) !== MAGIC) throw notAFrame("it does not start with the magic number of a frame");
     if (headerBytes > MAX_HEADER_BYTES) throw notAFrame(`its header has ${headerBytes} bytes, the limit is ${MAX_HEADER_BYTES}`);
-    if (bodyBytes > MAX_BODY_BYTES) throw notAFrame(`its body has ${bodyBytes} bytes, the limit is ${MAX_BODY_BYTES}`);
+    const frameBytes = PREFIX_BYTES + headerBytes + bodyBytes;
+    if (frameBytes > MAX_FRAME_BYTES) throw notAFrame(`it has ${frameBytes} bytes, the limit is ${MAX_FRAME_BYTES}`);
     const head = await read(headerBytes);
     const body = bodyBytes === 0 ? Buffer.alloc(0) : await read(bodyBytes);
     if (head === null || body === null) return null;

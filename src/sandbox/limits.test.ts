@@ -19,6 +19,9 @@ describe("limits", () => {
       resultBytes: 10 * 1024 ** 2,
       artifacts: 20,
       artifactBytes: 10 * 1024 ** 2,
+      artifactDataBytes: 2 * 1024 ** 2,
+      cellArtifactBytes: 64 * 1024 ** 2,
+      turnArtifactBytes: 256 * 1024 ** 2,
       inputBytes: 256 * 1024 ** 2,
     });
   });

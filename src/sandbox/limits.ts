@@ -24,7 +24,12 @@ export const sandboxLimitsSchema = z.strictObject({
   stderrBytes: countOrNone.default(1 * MB).describe("the same for standard error"),
   resultBytes: count.default(10 * MB).describe("size of a cell's result as JSON"),
   artifacts: countOrNone.default(20).describe("figures and charts per cell"),
-  artifactBytes: count.default(10 * MB).describe("size of one figure or chart"),
+  artifactBytes: count.default(10 * MB).describe("size of one picture"),
+  artifactDataBytes: count
+    .default(2 * MB)
+    .describe("size of the data behind one figure, and of one chart with its rows; `save_figure` leaves out series that do not fit"),
+  cellArtifactBytes: count.default(64 * MB).describe("total size of the pictures and data of a cell"),
+  turnArtifactBytes: count.default(256 * MB).describe("total size of the pictures and data of all cells of a turn"),
   inputBytes: countOrNone.default(256 * MB).describe("total size of the inputs of a cell session"),
 });
 

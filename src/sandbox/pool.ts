@@ -179,6 +179,9 @@ const limitsOfCells: ReadonlySet<keyof SandboxLimits> = new Set([
   "resultBytes",
   "artifacts",
   "artifactBytes",
+  "artifactDataBytes",
+  "cellArtifactBytes",
+  "turnArtifactBytes",
 ]);
 
 /** Limits the number of sandboxes of a runtime, over all drivers and including warm ones. */

@@ -2,18 +2,22 @@ import { StringDecoder } from "node:string_decoder";
 import type { z } from "zod";
 import { SandboxLostError } from "../errors/sluice-error.ts";
 import { signalName } from "../processes.ts";
-import type { EndedFrame, RunningFrame, ScriptFrame } from "../protocol/worker-frames.ts";
+import type { ContentKind, EndedFrame, RunningFrame, ScriptFrame } from "../protocol/worker-frames.ts";
+import { ArrivingContents, type ContentLimits, type Refusal } from "./arriving-contents.ts";
 import type { Death, Frame, Lease, Usage } from "./contract.ts";
 import { protocolViolation } from "./frame-channel.ts";
 
 type AnyFrame = RunningFrame | ScriptFrame;
 type LastFrame<Sent> = Extract<Sent, { type: "done" | "ended" }>;
 
-/** How the run of a cell or script ended. `lost` continues the sentence "The sandbox is gone: "; `refused` is the reason that `onFrame` returned. */
-export type WorkerEnd<Last> =
+/**
+ * How the run of a cell or script ended. `lost` continues the sentence "The sandbox is gone: ". `refused`: a limit was exceeded, and everything that the
+ * sandbox sent after that was dropped.
+ */
+export type WorkerEnd<Last> = { readonly refused?: Refusal } & (
   | { readonly frame: Last; readonly body: Uint8Array }
   | { readonly lost: string; readonly brokeProtocol?: boolean }
-  | { readonly refused: string };
+);
 
 export interface WorkerRun<Sent extends AnyFrame> {
   readonly lease: Lease;
@@ -24,8 +28,15 @@ export interface WorkerRun<Sent extends AnyFrame> {
   readonly streams: Readonly<Record<"stdout" | "stderr", StreamText>>;
   /** Limit for each stream. The worker enforces it, so a sandbox that sends more is hostile. */
   readonly maxOutputBytes: number;
-  /** Called for every other frame. A returned text ends the run and is the reason. */
-  onFrame(frame: Exclude<Sent, { type: "done" | "ended" | "output" | "lost" }>, body: Uint8Array): Promise<string | null> | string | null;
+  readonly contentLimits: ContentLimits;
+  /** Called for every other frame. Takes its contents from `contents`. */
+  onFrame(frame: Exclude<Sent, HandledFrame>, contents: ArrivingContents): Promise<Refusal | null> | Refusal | null;
+  /** Called once, when a frame was refused: has to end the run, because the sandbox may go on sending. */
+  onRefused(): void;
+}
+
+interface HandledFrame {
+  readonly type: "done" | "ended" | "output" | "lost" | "chunk";
 }
 
 /** The marker of omitted bytes does not count towards the output limit. */
@@ -33,29 +44,48 @@ const OUTPUT_SLACK_BYTES = 64 * 1024;
 
 /** Sends the code of a cell or script to the worker and handles its frames until the run ends. A lost sandbox is a result, not an exception. */
 export async function runInWorker<Sent extends AnyFrame>(run: WorkerRun<Sent>): Promise<WorkerEnd<LastFrame<Sent>>> {
-  const { lease, firstFrame, code, streams, maxOutputBytes, onFrame } = run;
+  const { lease, firstFrame, code, streams, maxOutputBytes, onFrame, onRefused } = run;
+  const contents = new ArrivingContents(run.contentLimits);
+  let refused: Refusal | undefined;
+  const refuse = (refusal: Refusal): void => {
+    refused = refusal;
+    onRefused();
+  };
   try {
     await lease.channel.send(firstFrame, code);
     for (;;) {
       const raw = await lease.channel.receive();
-      if (raw === null) return { lost: "it closed its channel" };
+      if (raw === null) return { lost: "it closed its channel", refused };
       const frame = parseFrame(raw, run);
-      if (frame.type === "done" || frame.type === "ended") return { frame: frame as LastFrame<Sent>, body: raw.body };
-      if (frame.type === "lost") return { lost: frame.detail };
+      if (frame.type === "lost") return { lost: frame.detail, refused };
+      if (frame.type === "ended") return { frame: frame as LastFrame<Sent>, body: raw.body, refused };
       if (frame.type === "output") {
         const stream = streams[frame.stream];
         stream.add(raw.body, frame.omittedBytes ?? 0);
         if (stream.receivedBytes > maxOutputBytes + OUTPUT_SLACK_BYTES) throw protocolViolation("more output than allowed");
-      } else {
-        const refused = await onFrame(frame as Parameters<typeof onFrame>[0], raw.body);
-        if (refused !== null) return { refused };
+        continue;
       }
+      const tooMuch = refused === undefined ? contents.add(contentOf(frame), raw.body) : null;
+      if (frame.type === "done")
+        return { frame: frame as LastFrame<Sent>, body: contents.take("result"), refused: refused ?? tooMuch ?? undefined };
+      if (tooMuch !== null) refuse(tooMuch);
+      if (frame.type === "chunk" || refused !== undefined) continue;
+      const refusal = await onFrame(frame as Exclude<Sent, HandledFrame>, contents);
+      if (refusal !== null) refuse(refusal);
     }
   } catch (error) {
     if (!(error instanceof SandboxLostError)) throw error;
     const { sent } = error.details;
-    return typeof sent === "string" ? { lost: `it sent ${sent}`, brokeProtocol: true } : { lost: "its channel is closed" };
+    return typeof sent === "string"
+      ? { lost: `it sent ${sent}`, brokeProtocol: true, refused }
+      : { lost: "its channel is closed", refused };
   }
+}
+
+/** The content to which the body of a frame belongs. */
+function contentOf(frame: Exclude<AnyFrame, { type: "ended" | "output" | "lost" }>): ContentKind {
+  if (frame.type === "chunk") return frame.of;
+  return ({ artifact: "data", call: "params", done: "result" } as const)[frame.type];
 }
 
 function parseFrame<Sent extends AnyFrame>({ header }: Frame, { frames, firstFrame }: WorkerRun<Sent>): Sent {

@@ -94,6 +94,10 @@ describe.each(testedDrivers)("%s", (driver) => {
     "a header that is not JSON": `send(struct.pack(">III", 0x534C5501, 3, 0) + b"{{{")`,
     "a deeply nested header": `send(struct.pack(">III", 0x534C5501, 200_000, 0) + b"[" * 200_000)`,
     "a frame of four gigabytes": `send(struct.pack(">III", 0x534C5501, 0xFFFFFFFF, 0xFFFFFFFF))`,
+    "a frame of 55 MB": `send(frame({"type": "artifact", "cell": current_cell(), "kind": "image", "alt": "a line that rises"}, bytes(55_000_000)))`,
+    "a chunk of an unknown content": `send(frame({"type": "chunk", "of": "program"}, b"x"))`,
+    "a chunk that nothing takes": `send(frame({"type": "chunk", "of": "image"}, b"x"))`,
+    "a chunk before a made answer": `send(frame({"type": "chunk", "of": "result"}, b'"for') + frame(${made}, b'ged"'))`,
     "half a frame": `send(frame(${made})[:-3])`,
   };
   it.each(Object.keys(forgeries))(

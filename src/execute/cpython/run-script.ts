@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { isJson } from "../../evidence/reading/create-output-reader.ts";
 import type { CellError } from "../../protocol/outcome.ts";
 import { scriptFrame, type EndedFrame, type ScriptFrame } from "../../protocol/worker-frames.ts";
+import type { Refusal } from "../../sandbox/arriving-contents.ts";
 import type { Lease, Usage } from "../../sandbox/contract.ts";
 import { protocolViolation } from "../../sandbox/frame-channel.ts";
 import { createStreamText, findLostCause, runInWorker, type WorkerEnd } from "../../sandbox/run-in-worker.ts";
@@ -72,10 +73,17 @@ class SandboxedScript implements Disposable {
       frames: scriptFrame,
       streams: { stdout: this.#prints, stderr: createStreamText() },
       maxOutputBytes: limits.printBytes,
-      onFrame: async (call, body) => {
-        await this.#startCall(call, body);
+      contentLimits: {
+        each: {
+          result: { name: "resultBytes", allowed: limits.resultBytes },
+          params: { name: "paramsBytes", allowed: maxParamsBytes },
+        },
+      },
+      onFrame: async (call, contents) => {
+        await this.#startCall(call, contents.take("params"));
         return null;
       },
+      onRefused: () => void this.#lease.close(), // only forged frames exceed these limits: the worker checks them too
     });
     const executionMs = this.#clock.executionMs();
     this.#clock[Symbol.dispose]();
@@ -118,6 +126,7 @@ class SandboxedScript implements Disposable {
   /** Finds how the script ended from what the host measured. The worker is trusted only about the script's own exception. */
   async #findEnd(workerEnd: ScriptWorkerEnd, executionMs: number): Promise<EngineEnd> {
     const { code, limits } = this.#script;
+    if (workerEnd.refused !== undefined) return toRefusedEnd(workerEnd.refused);
     if ("frame" in workerEnd && workerEnd.frame.type === "done")
       return await toEngineEnd(workerEnd.frame, workerEnd.body, { limits, code });
     const reason = this.#stopReason;
@@ -148,7 +157,6 @@ function toWorkerLimits({ printBytes, resultBytes, memoryBytes }: ExecuteLimits)
 
 /** Only decodes the text. `createScriptTools` checks that it is a JSON object, with the same messages for both engines. */
 function toParamsJson(body: Uint8Array): string {
-  if (body.length > maxParamsBytes) throw protocolViolation(`params of ${body.length} bytes`);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch {
@@ -178,7 +186,7 @@ async function toEngineEnd(
   const error = frame.error ?? { type: "Error", message: "the script failed without details" };
   switch (frame.status) {
     case "ok":
-      return await toResultEnd(body, limits);
+      return await toResultEnd(body);
     case "syntax_error":
       return { kind: "syntax", unsupported: false, message: syntaxMessage(error), line: error.line, column: error.column };
     case "memory_error":
@@ -195,8 +203,12 @@ function syntaxMessage({ type, message }: CellError): string {
   return ["SyntaxError", "IndentationError", "TabError"].includes(type) ? message : `${type}: ${message}`;
 }
 
-async function toResultEnd(body: Uint8Array, { resultBytes }: ExecuteLimits): Promise<EngineEnd> {
-  if (body.length > resultBytes) return { kind: "limit", limit: "resultBytes", allowed: resultBytes, seen: body.length };
+/** Only a script that forges frames gets here: the worker checks the same limits before it sends anything. */
+function toRefusedEnd({ message, limit: { name, allowed, seen } }: Refusal): EngineEnd {
+  return name === "resultBytes" ? { kind: "limit", limit: name, allowed, seen } : { kind: "crashed", detail: message };
+}
+
+async function toResultEnd(body: Uint8Array): Promise<EngineEnd> {
   const json = isUtf8(body) ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(body) : null;
   if (json !== null && (await isJson(json))) return { kind: "value", json };
   return { kind: "crashed", detail: "The result that the sandbox sent is not JSON." };

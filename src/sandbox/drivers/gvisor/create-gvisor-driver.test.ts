@@ -85,7 +85,7 @@ async function open(limits: Partial<SandboxLimits> = {}, from: SandboxDriver = d
 
 /** Runs code and returns the header and body of the last frame. Null when the sandbox died. */
 async function run(lease: Lease, code: string): Promise<{ header: Readonly<Record<string, unknown>>; result: string } | null> {
-  const limits = { stdoutBytes: MB, stderrBytes: MB, resultBytes: MB, artifacts: 1, artifactBytes: MB };
+  const limits = { ...withLimits({ artifacts: 1 }), turnArtifactBytesUsed: 0 };
   await lease.channel.send({ type: "cell", cell: 1, rollback: "none", names: {}, limits }, Buffer.from(code));
   for (;;) {
     const frame = await lease.channel.receive().catch(() => null);

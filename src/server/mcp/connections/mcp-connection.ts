@@ -50,8 +50,12 @@ export class McpConnection implements AsyncDisposable {
     return this.#turn;
   }
 
-  /** Call before a cell; the returned function ends it. Cells run one at a time, so live output goes to the oldest call. */
+  /**
+   * Call before a cell; the returned function ends it. Cells run one at a time, so live output goes to the oldest call. A connection has no turns, so what
+   * a turn may emit counts for each call.
+   */
   beginCell(progress: ProgressReporter): () => void {
+    this.#turn.artifactBytes.bytes = 0;
     if (this.#reporters.push(progress) === 1) this.#options.onBusy();
     return () => {
       this.#reporters.splice(this.#reporters.indexOf(progress), 1);
