@@ -151,6 +151,21 @@ def test_irregular_events_are_not_reported(cell: Cell) -> None:
     assert cell.diagnostics["coverageUnknown"] == [{"axes": 0, "label": "events", "observed": 40}]
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
+def test_times_with_a_zone_are_judged_on_its_clock(cell: Cell, zone: str) -> None:
+    days = pd.date_range("2024-01-01", periods=366, tz=zone)
+    plt.plot(days, np.arange(366), label="whole")
+    plt.plot(days[days.is_month_start], np.arange(12), label="months")
+    plt.plot(days[np.sort(np.random.default_rng(2).choice(366, 30, replace=False))], np.arange(30), label="sparse")
+    assert list(low(cell)) == ["sparse"]
+
+
+def test_bars_of_pandas_are_judged_by_the_dates_below_them(cell: Cell) -> None:
+    pd.Series(np.ones(20), index=sparse_days().date).plot.bar()
+    assert low(cell) == {}
+    assert len(cell.diagnostics["coverageUnknown"]) == 1
+
+
 def test_a_single_step_is_not_a_cadence(cell: Cell) -> None:
     plt.plot(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-09"]), [1, 2, 3], label="three")
     assert low(cell) == {}

@@ -50,7 +50,7 @@ def _plotted(reading: Reading, *, horizontal: bool = False) -> list[PlottedSerie
     for one, label in zip(_judged(reading), _labels(reading), strict=True):
         if (one["type"] == "barh") != horizontal:
             continue
-        places = _places(one[along], scale)
+        places = _places(one, along, scale)
         if places is None:
             continue
         has_value = np.array([value is not None for value in one[across]], dtype=bool)
@@ -74,27 +74,38 @@ def _labels(reading: Reading) -> list[str]:
     return labels
 
 
-def _places(values: list[Any], scale: Scale) -> Any:
-    """Places on the wall clock of the axis; None when they are not times. Category axes count if all categories are ISO times."""
-    if scale.kind not in ("time", "category"):
-        return None
-    missing = np.array([value is None for value in values], dtype=bool)
-    times = wall_clock([value for value in values if value is not None])
+def _places(one: Series, axis: str, scale: Scale) -> Any:
+    """Places on the wall clock of the axis; None when they are not times. Names count if all of them are ISO times."""
+    if scale.kind == "time":
+        return _wall_clock(np.array(one[axis], dtype=float), scale)
+    texts = [text for _, text in sorted(scale.labels.items())]
+    times = wall_clock(texts)
     if times is None:
         return None
-    places = np.full(len(values), np.nan)
-    places[~missing] = times
-    return places
+    if f"{axis}Categories" in one:
+        return times[one[f"{axis}Categories"]]
+    known = dict(zip(sorted(scale.labels), times, strict=True))
+    places = [np.nan if value is None else known.get(value) for value in one[axis]]
+    return None if None in places else np.array(places, dtype=float)
+
+
+def _wall_clock(instants: Any, scale: Scale) -> Any:
+    """Milliseconds since 1970 on the clock of the axis's zone."""
+    if scale.zone is None:
+        return instants
+    present = np.isfinite(instants)
+    micros = np.round(np.where(present, instants, 0) * 1000).astype("int64")
+    local = pd.DatetimeIndex(micros.astype("datetime64[us]")).tz_localize("UTC").tz_convert(scale.zone)
+    return np.where(present, local.tz_localize(None).as_unit("us").asi8 / 1000, np.nan)
 
 
 def _limits(reading: Reading) -> tuple[float, float]:
     """The part of the time axis that the figure shows, if its limits were set."""
     axes = reading.axes
     siblings = axes.get_shared_x_axes().get_siblings(axes)
-    stamps = reading.x.instants(np.sort(axes.get_xlim())) if reading.x.kind == "time" else None
-    if stamps is None or stamps.isna().any() or all(one.get_autoscalex_on() for one in siblings):
+    if reading.x.kind != "time" or all(one.get_autoscalex_on() for one in siblings):
         return -np.inf, np.inf
-    low, high = pd.DatetimeIndex(stamps).tz_localize(None).as_unit("ns").asi8 / 1e6
+    low, high = _wall_clock(np.array(reading.x.values(np.sort(axes.get_xlim())), dtype=float), reading.x)
     return float(low), float(high)
 
 
