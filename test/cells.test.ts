@@ -29,6 +29,17 @@ describe.each(testedDrivers)("cells on %s", (driver) => {
     expect(await value("[kept, twice(4), collections.Counter('aab')['a'], open('kept.txt').read()]")).toEqual([{ a: 1 }, 8, 2, "kept"]);
   });
 
+  test.each([300_000, 9_000_000])(
+    "a result of %d bytes, far more than the channel can hold at once, arrives whole, twice",
+    async (bytes) => {
+      await using own = await runtime.openCellSession();
+      for (const letter of ["a", "b"]) {
+        const { status, error, resultJson } = await run(`set_result("${letter}" * ${bytes})`, {}, own);
+        expect([status, error, resultJson === JSON.stringify(letter.repeat(bytes))]).toEqual(["ok", undefined, true]);
+      }
+    },
+  );
+
   test("files and figures that a cell left open can be used by the next one", async () => {
     await value(
       "log = open('log.txt', 'w+')\nlog.write('one ')\nfig, ax = plt.subplots()\nax.plot([1, 2], label='kept')\nfig.canvas.draw()",

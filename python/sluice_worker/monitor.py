@@ -36,6 +36,9 @@ def serve(channel_in: int, channel_out: int, import_stack: Callable[[], None] | 
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.makedirs(IMAGES, exist_ok=True)
+    # gVisor takes over the flags of the host's socket, which it has made non-blocking itself by then.
+    for channel in (channel_in, channel_out):
+        os.set_blocking(channel, True)
     status = 0
     try:
         if os.getpid() != 1:
