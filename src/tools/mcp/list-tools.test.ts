@@ -40,6 +40,27 @@ it("ignores invalid fields of a tool", async () => {
   ]);
 });
 
+it("skips tools whose schemas are too deep or too large, and keeps the others", async () => {
+  const warnings: string[] = [];
+  const deep = JSON.parse(`${'{"allOf":['.repeat(20_000)}{}${"]}".repeat(20_000)}`) as object;
+  const tools = [
+    { name: "deep", inputSchema: deep },
+    { name: "large", description: "x".repeat(300_000) },
+    { name: "plain", inputSchema: { type: "object", properties: { a: { type: "string" } } } },
+    null,
+  ];
+  const listed = await listTools(
+    async () => ({ tools }),
+    (text) => warnings.push(text),
+  );
+  expect(listed.map(({ name }) => name)).toEqual(["plain"]);
+  expect(warnings).toEqual([
+    "skipped the tool deep: its description and schemas are nested more than 100 levels deep",
+    "skipped the tool large: its description and schemas have 300033 characters; the limit is 262144",
+    "skipped a tool that violates the protocol: null",
+  ]);
+});
+
 it("sends the version of the package in the handshake", () => {
   expect(clientInfo.version).toBe((JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version);
 });
