@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRegistry } from "./create-metrics.ts";
+import { createBlockReader, createRegistry } from "./create-metrics.ts";
 
 test("writes counters, gauges and histograms in the Prometheus text format", () => {
   const registry = createRegistry();
@@ -30,4 +30,17 @@ test("writes counters, gauges and histograms in the Prometheus text format", () 
     ].join("\n"),
   );
   expect(calls.values()).toEqual({ 'a "b"\n': 1, ok: 3 });
+});
+
+test("reports the longest block of the event loop since the last reading", async () => {
+  const readSeconds = createBlockReader();
+  const tick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 30));
+  await tick();
+  readSeconds();
+  await tick(); // a reading forgets when the last tick was
+  const end = performance.now() + 200;
+  while (performance.now() < end); // blocks
+  await tick();
+  expect(readSeconds()).toBeGreaterThan(0.15);
+  expect(readSeconds()).toBe(0);
 });

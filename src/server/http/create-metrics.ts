@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Limiter } from "../../concurrency/create-limiter.ts";
 import { parseProbe, type ProbeValue } from "../../protocol/probe.ts";
 import type { TurnEvent } from "../../protocol/turn-events.ts";
@@ -76,6 +77,20 @@ function registerGauges({ gauge }: Registry, { sandboxLimiter, pool, turnLimiter
   gauge("sluice_turns_running", "Running turns.", () => turnLimiter.taken);
   gauge("sluice_turns_queued", "Queued turns.", () => turnLimiter.waiting);
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
+  gauge("sluice_event_loop_block_seconds", "Longest block of the event loop since the metrics were last read.", createBlockReader());
+}
+
+const BLOCK_RESOLUTION_MS = 10;
+
+/** Returns the seconds of the longest block since the last call. A block of the loop is a delay of the timer that measures it. */
+export function createBlockReader(): () => number {
+  const delays = monitorEventLoopDelay({ resolution: BLOCK_RESOLUTION_MS });
+  delays.enable();
+  return () => {
+    const longestMs = delays.max / 1e6; // between two ticks of the timer, which are BLOCK_RESOLUTION_MS apart when nothing blocks
+    delays.reset();
+    return Math.max(0, longestMs - BLOCK_RESOLUTION_MS) / 1000;
+  };
 }
 
 /** Counts cells from their latency probes. The start of a sandbox counts with its first cell. */
