@@ -118,11 +118,12 @@ describe("the tools", () => {
     expect(error).toEqual({
       error_kind: "precondition_failed",
       tool: "delete_campaign",
-      summary: "delete_campaign may not be called: it says that it is destructive, and it is not on the allow-list.",
+      summary:
+        'delete_campaign may not be called: it says that it is destructive, and it is not on the allow-list. To allow it, pass it to the tool policy: createToolPolicy({ allow: ["ads__delete_campaign"] }).',
       details: [],
       hints: [
         "Do without it, and tell the user what you would have changed.",
-        'Only the operator of this server can allow it: add "ads__delete_campaign" (or "ads__*") to the allow-list in the configuration.',
+        "Only the operator of this server can change the allow-list. Show the user the line to add.",
       ],
       examples: [],
       error_code: "TOOL_NOT_ALLOWED",
@@ -154,7 +155,7 @@ describe("a script", () => {
       status: "ok",
       result: "eu",
       prints: "looking\n",
-      aliases: [{ alias: "list_regions_1", tool: "ads__list_regions", bytes: 28 }],
+      aliases: [{ alias: "list_regions_1", _contextAlias: "list_regions_1", tool: "ads__list_regions", bytes: 28 }],
       warnings: [],
       engine: "monty",
       toolCalls: 1,
@@ -235,7 +236,7 @@ return [len(terms["search_terms"]), len(page["campaigns"])]`);
     expect(
       (await face.execute(`${setContext}len((await call_tool("download_report", {"report_id": "${String(id)}"}))["rows"])`)).result,
     ).toBe(57 * 3);
-    expect(face.descriptionOf("execute")).toContain("return after one status check");
+    expect(face.descriptionOf("execute")).toContain("make one status check per call");
   });
 });
 

@@ -12,7 +12,8 @@ const conformance = path.resolve(import.meta.dirname, "../node_modules/.bin/conf
 
 const noPrompts = "The server has no prompts.";
 const noCompletion = "The server completes no arguments: it has no prompts, and list_data lists the names of data.";
-const noClientRequests = "The server sends no requests to clients: no sampling, no elicitation, no roots.";
+const noClientRequests =
+  "The server asks its client only to approve calls of backend tools (test/mcp-approval.test.ts). The scenarios need other questions, sampling or roots.";
 const noTasks = "The server does not support the tasks extension: a cell ends within its time limit and reports progress.";
 const noLogging = "The server sends no log messages: logs go to standard error, failures into results.";
 const noSubscriptions = "Data under an alias does not change, so there is nothing to subscribe to.";

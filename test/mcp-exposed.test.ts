@@ -12,7 +12,7 @@ const entry = (file: string, more: object): object => ({ command: process.execPa
 const configuration = {
   mcpServers: {
     market: entry("examples/backends/market/market-server.ts", { expose: true }),
-    fixture: entry("src/tools/mcp/fixtures/sdk-server.ts", { expose: true, allow: ["slow", "about", "fail"] }),
+    fixture: entry("src/tools/mcp/fixtures/sdk-server.ts", { expose: true, allow: ["slow", "about", "fail", "cancelled"] }),
     hidden: entry("examples/backends/market/market-server.ts", {}),
     down: { command: path.join(root, "no-such-program"), expose: true },
   },

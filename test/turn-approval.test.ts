@@ -3,7 +3,10 @@ import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema, type ApprovalRequestEvent, type TurnEvent } from "../src/protocol/turn-events.ts";
 import type { TurnResult } from "../src/protocol/turn-result.ts";
+import type { ToolAnswer } from "../src/tools/backend-tool.ts";
 import type { LocalTool } from "../src/tools/create-local-source.ts";
+import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
+import { sampleSource, sampleTool } from "../src/tools/fixtures/sample-tools.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { createApprovals } from "../src/turn/create-approvals.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
@@ -79,6 +82,35 @@ describe("a destructive tool", () => {
   });
 });
 
+describe("a tool of a server that says nothing about itself", () => {
+  const called: unknown[] = [];
+  const answer = (args: unknown): Promise<ToolAnswer> => (called.push(args), Promise.resolve({ output: { fine: true }, as: "value" }));
+  const tools = [sampleTool({ name: "get_rows", server: "public", isLocal: false, call: answer })];
+  const catalog = createToolCatalog({ sources: [sampleSource("public", tools)] });
+  const steps = [call("get_rows", { n: 1 }), script('return await call_tool("get_rows", {"n": 2})')];
+
+  test("is shown to the model, and its refusal has the line that allows it", async () => {
+    const mcpServers = { public: { url: "http://127.0.0.1:1/", allow: [] } };
+    const { model, result } = await run(steps, { catalog, policy: createToolPolicy({ mcpServers }) });
+    expect(model.stepCalls[0]!.tools!.map(({ name }) => name)).toContain("get_rows");
+    expect(called).toEqual([]);
+    const reasons = result.grounding.failures.map(({ reason }) => reason);
+    expect(reasons).toHaveLength(3);
+    for (const reason of reasons)
+      expect(reason).toContain('To allow it, set "allow": ["get_rows"] in mcpServers.public of sluice.config.json');
+    const { allow } = JSON.parse(`{${/"allow": \[.*?\]/.exec(reasons[0]!)![0]}}`) as { allow: string[] };
+    const permitted = await run(steps, { catalog, policy: createToolPolicy({ mcpServers: { public: { ...mcpServers.public, allow } } }) });
+    expect(called).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(permitted.of("approval-request")).toEqual([]);
+  });
+
+  test("is called after approval", async () => {
+    called.length = 0;
+    const { of } = await run(steps, { catalog, approve: async ({ arguments: { n } }) => n === 2 });
+    expect([called, of("approval-request").length]).toEqual([[{ n: 2 }], 2]);
+  });
+});
+
 describe("a call of a script", () => {
   const code = `await call_tool("drop", {"symbol": "A"})\nreturn await call_tool("drop", {"symbol": "B"})`;
 
@@ -111,7 +143,8 @@ describe("a call of a script", () => {
     expect(dropped).toEqual([]);
     expect(result.grounding.failures[0]).toEqual({
       tool: "drop",
-      reason: "drop may not be called: it says that it is destructive, and it is not on the allow-list.",
+      reason:
+        'drop may not be called: it says that it is destructive, and it is not on the allow-list. To allow it, pass it to the tool policy: createToolPolicy({ allow: ["local__drop"] }).',
     });
   });
 });

@@ -112,20 +112,21 @@ describe("sluice ask", () => {
           { text: "Done." },
         ],
       });
-      const run = (tools: object): ReturnType<typeof ask> => {
-        writeFileSync(path.join(directory, "drop.config.json"), JSON.stringify({ mcpServers: { frail: server }, model, tools }));
+      const run = (line: string): ReturnType<typeof ask> => {
+        const frail = { ...server, ...(JSON.parse(`{${line}}`) as object) };
+        writeFileSync(path.join(directory, "drop.config.json"), JSON.stringify({ mcpServers: { frail }, model }));
         return ask(["Drop it.", "--config", "drop.config.json"]);
       };
-      const refused = run({});
+      const refused = run("");
       const because =
-        'die was not called: it says that it changes something, and this call was not approved: there is no terminal to ask for approval. To allow it without asking, add "frail__die" to "tools": {"allow": []} in sluice.config.json.';
+        'die was not called: it says that it changes something, and this call was not approved: there is no terminal to ask for approval. To allow it, set "allow": ["die"] in mcpServers.frail of sluice.config.json and start Sluice again; "allow": ["*"] allows all tools of this server.';
       expect(refused.stderr.split("\n").filter((line) => line.includes("✗"))).toEqual([
         `  ✗ frail · die: ${because}`,
         `    ✗ frail · die: ${because}`,
         `  ✗ execute: ${because}`,
       ]);
       expect(refused.status).toBe(0);
-      expect(run({ allow: ["frail__die"] }).stderr).toContain("✗ frail · die: die failed: there is no connection to the backend.");
+      expect(run('"allow": ["die"]').stderr).toContain("✗ frail · die: die failed: there is no connection to the backend.");
     },
   );
 

@@ -30,7 +30,7 @@ describe("approval at a terminal", () => {
     input.write(`${typed}\n`);
     expect(await asked).toEqual(approval);
     expect(String(output.read())).toBe(
-      '  ? shop · drop_table declares that it changes something. Arguments: {\n      "name": "orders\\u001b[2J"\n    }\n    Call it? [y/N] ',
+      '  ? shop · drop_table may change something. Arguments: {\n      "name": "orders\\u001b[2J"\n    }\n    Call it? [y/N] ',
     );
   });
 
@@ -59,11 +59,8 @@ describe("approval at a terminal", () => {
     expect(String(output.read())).toContain("… [1016 more characters]");
   });
 
-  test("refuses without a terminal and says what to configure", async () => {
-    expect(await createTerminalApproval(terminal(false))(request, never)).toEqual({
-      approved: false,
-      because:
-        'there is no terminal to ask for approval. To allow it without asking, add "shop__drop_table" to "tools": {"allow": []} in sluice.config.json.',
-    });
+  test("refuses without a terminal", async () => {
+    const answer = { approved: false, because: "there is no terminal to ask for approval.", wasNotAsked: true };
+    expect(await createTerminalApproval(terminal(false))(request, never)).toEqual(answer);
   });
 });

@@ -13,11 +13,13 @@ interface ApprovalTerminal {
 
 const SHOWN_CHARACTERS = 2_000;
 
-/** Asks the user at the terminal, one question at a time. Without a terminal it approves nothing, and the refusal says what to configure. */
+const noTerminal: Approval = { approved: false, because: "there is no terminal to ask for approval.", wasNotAsked: true };
+
+/** Asks the user at the terminal, one question at a time. Without a terminal it approves nothing. */
 export function createTerminalApproval(terminal: ApprovalTerminal) {
   const questions = createLimiter({ places: 1 });
   return async (request: ApprovalRequestEvent, signal: AbortSignal): Promise<Approval> => {
-    if (terminal.input.isTTY !== true || terminal.output.isTTY !== true) return { approved: false, because: noTerminal(request) };
+    if (terminal.input.isTTY !== true || terminal.output.isTTY !== true) return noTerminal;
     return await questions.run(() => ask(terminal, request, signal), signal);
   };
 }
@@ -36,11 +38,6 @@ async function ask({ input, output }: ApprovalTerminal, request: ApprovalRequest
 /** Shows the whole call, or says how much is missing: the user should not approve something unseen. */
 function toQuestion({ server, tool, arguments: args }: ApprovalRequestEvent): string {
   const shown = clipText(JSON.stringify(args, null, 2), SHOWN_CHARACTERS, (missing) => `… [${missing} more characters]`);
-  const call = toTerminal(`  ? ${server} · ${tool} declares that it changes something. Arguments: ${shown}`).replaceAll("\n", "\n    ");
+  const call = toTerminal(`  ? ${server} · ${tool} may change something. Arguments: ${shown}`).replaceAll("\n", "\n    ");
   return `${call}\n    Call it? [y/N] `;
-}
-
-function noTerminal({ server, tool }: ApprovalRequestEvent): string {
-  const name = tool.includes("__") ? tool : `${server}__${tool}`;
-  return `there is no terminal to ask for approval. To allow it without asking, add "${name}" to "tools": {"allow": []} in sluice.config.json.`;
 }

@@ -25,7 +25,9 @@ const serverOptions = z.strictObject({
   allow: z
     .array(name.regex(/^(?:\*|[^*]+)$/, "must be a tool name, or * for all tools of this server"))
     .optional()
-    .describe("tools of this server that may be called although they declare that they change something; `*` for all"),
+    .describe(
+      "tools of this server that are called without approval; `*` for all. Tools with `readOnlyHint` need no entry, see [tools.md](tools.md#policy)",
+    ),
 });
 
 /** One object for both kinds of server, so that the message for an unknown key lists the keys of both. */
@@ -128,9 +130,7 @@ export const configurationSchema = z.strictObject({
       allow: z
         .array(allowEntry)
         .default([])
-        .describe(
-          "tools of any server that may be called although they declare that they change something: `server__tool`, `tool` or `server__*`",
-        ),
+        .describe("tools of any server that are called without approval: `server__tool`, `tool` or `server__*`"),
       toolPolicy: z
         .enum(["annotations", "read-only"])
         .default("annotations")

@@ -15,7 +15,7 @@ import { openModel } from "../models/open-model.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ToolSource } from "../tools/backend-tool.ts";
 import { createToolCatalog, type ToolCatalog } from "../tools/create-tool-catalog.ts";
-import { createToolPolicy, type ToolPolicy, type ToolPolicyOptions } from "../tools/tool-policy.ts";
+import { createToolPolicy, type ToolPolicy } from "../tools/tool-policy.ts";
 import type { TurnRequest } from "../turn/turn-request.ts";
 import { createConversation, type Conversation } from "../turn/create-conversation.ts";
 
@@ -74,7 +74,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
     createMcpSource({ name, server, environment, onProbe, ...mcpLimits });
   const sources = new Map(entries.map(([name, server]) => [name, toSource(name, server)]));
   const catalog = createToolCatalog({ sources: [...sources.values()], maxConcurrentCalls });
-  const policy = createToolPolicy(toToolPolicyOptions(configuration));
+  const policy = createToolPolicy({ ...configuration.tools, mcpServers: servers ?? configuration.mcpServers });
   const identities = session === null ? null : createIdentityStore({ configuration: session });
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
   const datasets = createDatasetFileStore({ directory: path.join(configuration.artifacts.directory, "datasets") });
@@ -125,13 +125,4 @@ export function bundledSample(): Readonly<Record<string, ServerConfiguration>> {
   // A clone runs the TypeScript sources. A built package has the compiled example inside its own directory.
   const program = isBuilt ? "../examples/backends/market/market-server.js" : "../../examples/backends/market/market-server.ts";
   return { market: { command: process.execPath, args: [path.join(import.meta.dirname, program)] } };
-}
-
-/** Combines `tools.allow` with the `allow` list of each server. */
-export function toToolPolicyOptions({
-  tools,
-  mcpServers,
-}: Pick<Configuration, "tools" | "mcpServers">): Pick<ToolPolicyOptions, "allow" | "toolPolicy"> {
-  const allowedByServer = Object.entries(mcpServers).flatMap(([server, { allow = [] }]) => allow.map((tool) => `${server}__${tool}`));
-  return { toolPolicy: tools.toolPolicy, allow: [...new Set([...tools.allow, ...allowedByServer])] };
 }

@@ -23,6 +23,8 @@ interface CodeModeRunOptions {
   readonly signal?: AbortSignal | undefined;
   /** Observes and admits the tool calls of an `execute` script. */
   readonly watch?: ScriptWatch | undefined;
+  /** Replaces the policy that all calls share, for a caller that can be asked for approval. */
+  readonly policy?: ToolPolicy | undefined;
 }
 
 /** The conversation and identity that a call belongs to. */
@@ -80,7 +82,8 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
         limit: z.int().min(1).max(50).optional().describe(search.limit),
       }),
       annotations: readOnlyAnnotations,
-      run: async (request, { signal }: CodeModeContext) => toResult(await searchTools({ catalog, ...request, policy, signal })),
+      run: async (request, { signal, policy: own = policy }: CodeModeContext) =>
+        toResult(await searchTools({ catalog, ...request, policy: own, signal })),
     }),
     defineTool({
       name: "get_schema",
@@ -93,7 +96,8 @@ function createDiscoveryTools({ catalog, policy }: CodeModeToolsOptions): Tool<C
         detail: detail.describe(get_schema.detail),
       }),
       annotations: readOnlyAnnotations,
-      run: async (request, { signal }: CodeModeContext) => toResult(await describeTools({ catalog, ...request, policy, signal })),
+      run: async (request, { signal, policy: own = policy }: CodeModeContext) =>
+        toResult(await describeTools({ catalog, ...request, policy: own, signal })),
     }),
     defineTool({
       name: "tags",

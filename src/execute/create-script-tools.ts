@@ -30,12 +30,12 @@ export interface ScriptToolsOptions {
   readonly limits: ExecuteLimits;
   readonly identity?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
-}
-
-/** Observes the calls of one script while it runs: a turn counts them, guards against loops and asks for approval. */
-export interface ScriptWatch {
   /** Replaces the policy that all scripts share. */
   readonly policy?: ToolPolicy | undefined;
+}
+
+/** Observes the calls of one script while it runs: a turn counts them and guards against loops. */
+export interface ScriptWatch {
   /** Called for each requested call of a backend tool, but not for our own tools or for calls with unreadable parameters. */
   request(call: { readonly name: string; readonly args: Readonly<Record<string, unknown>> }): ScriptCallWatch;
 }
@@ -57,7 +57,7 @@ export type ScriptCallEnd =
 const MAX_WARNINGS = 10;
 
 /** Implements `call_tool` for one script: counts its calls, keeps their outputs as evidence and replies with the value of each. */
-export function createScriptTools({ invoke, evidence, limits, identity, watch }: ScriptToolsOptions): ScriptTools {
+export function createScriptTools({ invoke, evidence, limits, identity, watch, policy }: ScriptToolsOptions): ScriptTools {
   const aliases: KeptAlias[] = [];
   const warnings = new Set<string>();
   let calls = 0;
@@ -75,7 +75,7 @@ export function createScriptTools({ invoke, evidence, limits, identity, watch }:
       return refuse(refusal);
     }
     try {
-      const { reply, end } = await toReply(name, await invoke({ name, args, signal, evidence, identity, policy: watch?.policy }));
+      const { reply, end } = await toReply(name, await invoke({ name, args, signal, evidence, identity, policy }));
       watched?.end(end);
       return reply;
     } catch (error) {

@@ -23,6 +23,7 @@ import {
 import { createScriptTools, type KeptAlias, type ScriptTools, type ScriptWatch } from "./create-script-tools.ts";
 import type { InvokeTool } from "./invoke-tool.ts";
 import type { IdentityContext } from "./identity/identity-context.ts";
+import type { ToolPolicy } from "../tools/tool-policy.ts";
 import { toExecuteError } from "./to-execute-error.ts";
 
 export interface ExecuteOptions {
@@ -34,6 +35,8 @@ export interface ExecuteOptions {
   readonly invoke: InvokeTool;
   readonly identity?: IdentityContext | undefined;
   readonly watch?: ScriptWatch | undefined;
+  /** Replaces the policy that all scripts share. */
+  readonly policy?: ToolPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -14,6 +14,8 @@ export interface BackendTool {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema | undefined;
   readonly annotations: ToolAnnotations;
+  /** A function of this process. Without annotations it needs no approval, because this program chose it. */
+  readonly isLocal?: boolean | undefined;
   readonly tags: readonly string[];
   /** Rejects when there is no answer. An answer with `isError` does not reject; `callBackendTool` turns it into a failure. */
   call(args: Readonly<Record<string, unknown>>, options: ToolCallOptions): Promise<ToolAnswer>;

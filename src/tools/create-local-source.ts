@@ -30,6 +30,7 @@ function toBackendTool(local: LocalTool, server: string): BackendTool {
     inputSchema: toJsonSchema(inputSchema, name, "input"),
     outputSchema: outputSchema === undefined ? undefined : toJsonSchema(outputSchema, name, "output"),
     annotations,
+    isLocal: true,
     tags,
     call: async (args, options) => ({ output: await execute(args, options), as: "value" }),
   };

@@ -103,7 +103,7 @@ function suggestNames(name: string, known: readonly CatalogTool[]): string[] {
 
 function describePolicy(entry: CatalogTool, policy?: ToolPolicy): string | undefined {
   const judgement = policy?.judge(entry);
-  if (judgement?.verdict === "refused") return judgement.toolError.summary;
+  if (judgement?.verdict === "refused") return judgement.why;
   return judgement?.verdict === "ask" ? approvalNote : undefined;
 }
 

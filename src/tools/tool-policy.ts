@@ -1,32 +1,35 @@
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
-import { UsageError } from "../errors/sluice-error.ts";
-import { toSafeName, type CatalogTool } from "./assign-names.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
+import { createAllowList, type AllowList, type AllowListOptions } from "./allow-list.ts";
+import type { CatalogTool } from "./assign-names.ts";
 
-export interface ToolPolicyOptions {
+export interface ToolPolicyOptions extends AllowListOptions {
   /** `read-only` requires `readOnlyHint` of every tool, without exceptions. */
   readonly toolPolicy?: "annotations" | "read-only";
-  /** Tools that change something and may be called: `server__tool`, `tool`, or `server__*`. */
-  readonly allow?: readonly string[];
   /** Asks a person about a tool that is not on the list, after all other checks have passed. */
   readonly approve?: ApproveCall;
 }
 
 /** Asks a person about one call. Rejecting counts as "no"; `because` is a sentence for the model and the person. */
-type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
+export type ApproveCall = (tool: CatalogTool, args: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<boolean | Approval>;
 
 export interface Approval {
   readonly approved: boolean;
   readonly because?: string | undefined;
+  /** No person saw the question. The error then says how to allow the tool in the configuration. */
+  readonly wasNotAsked?: boolean | undefined;
 }
 
-type PolicyVerdict = { readonly verdict: "allowed" | "ask" } | { readonly verdict: "refused"; readonly toolError: ToolError };
+type PolicyVerdict =
+  | { readonly verdict: "allowed" | "ask" }
+  /** `why` is a short form of the error. A tool that is hidden is not shown to models that get all schemas. */
+  | { readonly verdict: "refused"; readonly toolError: ToolError; readonly why: string; readonly isHidden: boolean };
 
 /** Decides which tools may be called, by their annotations. Annotations are claims of the server, not proof. */
 export interface ToolPolicy {
   /**
-   * A tool that says that it changes something (`destructiveHint: true` or `readOnlyHint: false`) must be on the allow-list, or a person is asked. Other
-   * tools are allowed, even without annotations, unless the policy is `read-only`. `name` is the name by which the tool was called.
+   * A tool that does not say that it only reads (`readOnlyHint: true` without `destructiveHint: true`) must be on the allow-list, or a person is asked.
+   * Functions of this process need that only if they say that they change something. `name` is the name by which the tool was called.
    */
   judge(tool: CatalogTool, name?: string): PolicyVerdict;
   /** For the verdict `ask`. Null when the person approves. */
@@ -36,82 +39,93 @@ export interface ToolPolicy {
 }
 
 /** Throws UsageError for an invalid entry of `allow`. */
-export function createToolPolicy({ toolPolicy = "annotations", allow = [], approve }: ToolPolicyOptions = {}): ToolPolicy {
-  const allowed = new Set(allow.map(checkAllowEntry));
-
-  function isAllowed({ tool, fullName, bareName }: CatalogTool): boolean {
-    const { server, name } = tool;
-    const names = [
-      fullName,
-      `${server}__${name}`,
-      `${server}__*`,
-      `${toSafeName(server)}__*`,
-      ...(bareName === null ? [] : [bareName, name]),
-    ];
-    return names.some((pattern) => allowed.has(pattern));
-  }
+export function createToolPolicy({ toolPolicy = "annotations", approve, ...lists }: ToolPolicyOptions = {}): ToolPolicy {
+  const allowList = createAllowList(lists);
 
   return {
     judge(tool, name = tool.name) {
-      const { readOnlyHint, destructiveHint } = tool.tool.annotations;
-      if (toolPolicy === "read-only" && readOnlyHint !== true) return { verdict: "refused", toolError: notReadOnly(tool, name) };
-      if ((destructiveHint !== true && readOnlyHint !== false) || isAllowed(tool)) return { verdict: "allowed" };
-      if (approve !== undefined && toolPolicy !== "read-only") return { verdict: "ask" };
-      return { verdict: "refused", toolError: notOnList(tool, name) };
+      const claim = claimOf(tool);
+      if (toolPolicy === "read-only")
+        return tool.tool.annotations.readOnlyHint === true && claim !== "destructive" ? allowed : notReadOnly(tool, name);
+      if (claim === "reads" || allowList.has(tool)) return allowed;
+      return approve === undefined ? notOnList(tool, name, allowList) : { verdict: "ask" };
     },
     async ask(tool, args, signal) {
       try {
         const answer = approve === undefined ? false : await orAbort(approve(tool, args, signal), signal);
-        const { approved, because } = typeof answer === "boolean" ? { approved: answer } : answer;
-        return approved ? null : notApproved(tool, because);
+        const approval = typeof answer === "boolean" ? { approved: answer } : answer;
+        return approval.approved ? null : notApproved(tool, approval, allowList);
       } catch {
         signal?.throwIfAborted();
-        return notApproved(tool);
+        return notApproved(tool, {}, allowList);
       }
     },
-    approvedBy: (other) => createToolPolicy({ toolPolicy, allow, approve: other }),
+    approvedBy: (other) => createToolPolicy({ ...lists, toolPolicy, approve: other }),
   };
 }
 
-function checkAllowEntry(entry: string): string {
-  const star = entry.indexOf("*");
-  if (entry !== "" && (star === -1 || (entry.endsWith("__*") && star === entry.length - 1 && entry.length > 3))) return entry;
-  throw new UsageError({ code: "ALLOW_LIST_INVALID", message: `The allow-list of tools has an invalid entry: ${JSON.stringify(entry)}.` });
+const allowed: PolicyVerdict = { verdict: "allowed" };
+
+/** What a tool says about itself. `nothing` includes tools that say only that they are not destructive. */
+type Claim = "reads" | "changes" | "destructive" | "nothing";
+
+/** The protocol's defaults are `readOnlyHint: false` and `destructiveHint: true`, so a tool without annotations may do anything. */
+function claimOf({ tool: { annotations, isLocal = false } }: CatalogTool): Claim {
+  const { readOnlyHint, destructiveHint } = annotations;
+  if (destructiveHint === true) return "destructive";
+  if (readOnlyHint === false) return "changes";
+  return readOnlyHint === true || isLocal ? "reads" : "nothing";
 }
 
-function notReadOnly(tool: CatalogTool, name: string): ToolError {
-  return createToolError({
+const claimTexts: Readonly<Record<Claim, string>> = {
+  reads: "says that it only reads",
+  changes: "says that it changes something",
+  destructive: "says that it is destructive",
+  nothing: "does not say that it only reads",
+};
+
+/** What the tool says about itself, as the rest of a sentence that begins with its name. */
+export function describeClaim(tool: CatalogTool): string {
+  return claimTexts[claimOf(tool)];
+}
+
+function notReadOnly(tool: CatalogTool, name: string): PolicyVerdict {
+  const claim = tool.tool.annotations.readOnlyHint === undefined ? claimTexts.nothing : describeClaim(tool);
+  const why = `${name} may not be called: the policy is "read-only" and the tool ${claim}.`;
+  const toolError = createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: name,
-    summary: `${name} may not be called: the policy is "read-only" and the tool ${tool.tool.annotations.readOnlyHint === false ? "says that it changes something" : "does not say that it only reads"}.`,
+    summary: why,
     hints: [
       "Use a tool whose readOnlyHint is true; get_schema shows it.",
       'Only the operator of this server can change it: "toolPolicy" in the configuration.',
     ],
   });
+  return { verdict: "refused", toolError, why, isHidden: true };
 }
 
-function notOnList(tool: CatalogTool, name: string): ToolError {
-  return createToolError({
+/** Tools that say nothing are not hidden: a model that calls one gets the error, which says how to allow it. */
+function notOnList(tool: CatalogTool, name: string, allowList: AllowList): PolicyVerdict {
+  const why = `${name} may not be called: it ${describeClaim(tool)}, and it is not on the allow-list.`;
+  const toolError = createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: name,
-    summary: `${name} may not be called: it ${describeClaim(tool)}, and it is not on the allow-list.`,
-    hints: [
-      "Do without it, and tell the user what you would have changed.",
-      `Only the operator of this server can allow it: add "${tool.fullName}" (or "${toSafeName(tool.tool.server)}__*") to the allow-list in the configuration.`,
-    ],
+    summary: `${why} ${allowList.describeEntry(tool)}`,
+    hints: [doWithout, onlyOperator],
   });
+  return { verdict: "refused", toolError, why, isHidden: claimOf(tool) !== "nothing" };
 }
 
-function notApproved(tool: CatalogTool, because?: string): ToolError {
+function notApproved(tool: CatalogTool, { because, wasNotAsked = false }: Partial<Approval>, allowList: AllowList): ToolError {
+  const reason = because === undefined ? "." : `: ${because}`;
+  const summary = `${tool.name} was not called: it ${describeClaim(tool)}, and this call was not approved${reason}`;
   return createToolError({
     code: "TOOL_NOT_ALLOWED",
     tool: tool.name,
-    summary: `${tool.name} was not called: it ${describeClaim(tool)}, and this call was not approved${because === undefined ? "." : `: ${because}`}`,
-    hints: ["Do not repeat the call. Do without it, and tell the user what you would have changed."],
+    summary: wasNotAsked ? `${summary} ${allowList.describeEntry(tool)}` : summary,
+    hints: wasNotAsked ? [doWithout, onlyOperator] : [`Do not repeat the call. ${doWithout}`],
   });
 }
 
-function describeClaim({ tool }: CatalogTool): string {
-  return tool.annotations.destructiveHint === true ? "says that it is destructive" : "says that it changes something";
-}
+const doWithout = "Do without it, and tell the user what you would have changed.";
+const onlyOperator = "Only the operator of this server can change the allow-list. Show the user the line to add.";

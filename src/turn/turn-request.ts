@@ -32,7 +32,7 @@ export interface TurnRequest {
   readonly catalog: ToolCatalog;
   readonly policy: ToolPolicy;
   /**
-   * Asks a person to approve a call to a tool that changes something and that the policy does not allow; also for calls of scripts. The event
+   * Asks a person to approve a call to a tool that may change something and that the policy does not allow; also for calls of scripts. The event
    * `approval-request` is emitted first. Without it, the policy decides alone. Use `createApprovals` when the answer comes from elsewhere.
    */
   readonly approve?: ((request: ApprovalRequestEvent, signal: AbortSignal) => Promise<boolean | Approval>) | undefined;

@@ -8,7 +8,7 @@ export interface IdentityToolContext {
   readonly identity: IdentityContext;
 }
 
-/** `readOnlyHint` is unset: `false` would require approval for each setter, although they only change this identity context. */
+/** The setters change only this identity context. The tool policy does not apply to them. */
 const setterAnnotations: ToolAnnotations = { destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /** The five tools over an identity context. Scripts call them with `call_tool`; they are also published beside `execute`. They do no I/O. */

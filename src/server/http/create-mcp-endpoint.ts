@@ -8,6 +8,7 @@ import type { McpConnection } from "../mcp/connections/mcp-connection.ts";
 import { createMcpServer } from "../mcp/create-mcp-server.ts";
 import { createSurface } from "../mcp/create-surface.ts";
 import type { McpParts } from "../mcp/mcp-parts.ts";
+import { PausedCalls } from "../mcp/paused-calls.ts";
 import type { Surface } from "../mcp/surface.ts";
 import { createMcpTools } from "../mcp/tools/create-mcp-tools.ts";
 import { readBody, watchBody } from "./routes/route.ts";
@@ -34,11 +35,13 @@ export function createMcpEndpoint(
   { extend = (surface) => surface, onError = () => {} }: McpEndpointOptions = {},
 ): McpEndpoint {
   const registry = new ConnectionRegistry(parts);
+  const pausedCalls = new PausedCalls(parts);
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
   const ownTools = createMcpTools(parts);
 
   async function createServer(access: ConnectionAccess, tenant: string): Promise<Server> {
-    return createMcpServer(extend(await createSurface(parts, { registry, access, tenant, ownTools })));
+    const surface = extend(await createSurface(parts, { registry, access, tenant, ownTools }));
+    return createMcpServer({ surface, tenant, pausedCalls });
   }
 
   const legacyClients = new LegacyClients({
@@ -63,6 +66,7 @@ export function createMcpEndpoint(
   );
 
   async function close(): Promise<void> {
+    pausedCalls[Symbol.dispose]();
     await Promise.all([stateless.close(), legacyClients.close()]);
     await registry[Symbol.asyncDispose]();
   }

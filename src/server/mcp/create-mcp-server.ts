@@ -1,5 +1,7 @@
 import {
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type InputRequiredResult,
   type ProgressToken,
   ProtocolError,
   ProtocolErrorCode,
@@ -11,14 +13,23 @@ import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { packageVersion } from "../../package-version.ts";
+import { offersForms, readApproval, toApprovalQuestion } from "./ask-client.ts";
+import { ANSWER_MS, type PausedCalls } from "./paused-calls.ts";
 import type { McpCallContext, ProgressReporter, ServedTool, Surface } from "./surface.ts";
 import { toErrorResult } from "../../tools/tool.ts";
 import { toCallResult } from "./tools/to-served-tool.ts";
 
 const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
 
+interface McpServerOptions {
+  readonly surface: Surface;
+  readonly tenant: string;
+  /** Of all connections and requests of the process. */
+  readonly pausedCalls: PausedCalls;
+}
+
 /** Serves a surface for one connection or one stateless request. The transport decides the version of the protocol. */
-export function createMcpServer(surface: Surface): Server {
+export function createMcpServer({ surface, tenant, pausedCalls }: McpServerOptions): Server {
   const server = new Server(serverInfo, { capabilities: { tools: {}, resources: {} }, instructions: surface.instructions });
 
   server.setRequestHandler("tools/list", async (_request, { mcpReq }) => ({
@@ -27,15 +38,43 @@ export function createMcpServer(surface: Surface): Server {
 
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const { signal } = mcpReq;
-    const tool = await surface.tool(params.name, signal);
-    if (tool === null) return toCallResult(toErrorResult(await toolNotFound(surface, params.name, signal)));
     const progress = openProgress(mcpReq._meta?.progressToken, mcpReq.notify);
     try {
-      return await callTool(tool, params.arguments ?? {}, { signal, progress });
+      const token = mcpReq.requestState();
+      if (typeof token === "string") {
+        const resumed = await pausedCalls.resume(token, mcpReq.inputResponses ?? {}, { signal, progress }, tenant);
+        return resumed ?? toCallResult(toErrorResult(notWaiting(params.name)));
+      }
+      const tool = await surface.tool(params.name, signal);
+      if (tool === null) return toCallResult(toErrorResult(await toolNotFound(surface, params.name, signal)));
+      return await startCall(tool, params.arguments ?? {}, { mcpReq, progress });
     } finally {
       progress.end();
     }
   });
+
+  /** Clients of protocol 2026 are asked through results, clients of 2025 by a request of their own. */
+  async function startCall(
+    tool: ServedTool,
+    args: Readonly<Record<string, unknown>>,
+    { mcpReq, progress }: { mcpReq: ServerContext["mcpReq"]; progress: ProgressReporter },
+  ): Promise<CallToolResult | InputRequiredResult> {
+    const { signal } = mcpReq;
+    const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope;
+    if (!offersForms(envelope === undefined ? server.getClientCapabilities() : envelope[CLIENT_CAPABILITIES_META_KEY]))
+      return await callTool(tool, args, { signal, progress });
+    if (envelope !== undefined) return await pausedCalls.start((call) => callTool(tool, args, call), { signal, progress }, tenant);
+    const approve: McpCallContext["approve"] = async (asked, given, approvalSignal = signal) => {
+      const request = { method: "elicitation/create" as const, params: { ...toApprovalQuestion(asked, given) } };
+      try {
+        return readApproval(await mcpReq.send(request, { signal: approvalSignal, timeout: ANSWER_MS }));
+      } catch (error) {
+        approvalSignal.throwIfAborted();
+        return { approved: false, because: `the client could not ask: ${(error as Error).message}.`, wasNotAsked: true };
+      }
+    };
+    return await callTool(tool, args, { signal, progress, approve });
+  }
 
   server.setRequestHandler("resources/list", async ({ params }) => {
     const { resources, nextCursor } = await surface.resources.list(params?.cursor);
@@ -77,6 +116,15 @@ async function toolNotFound(surface: Surface, name: string, signal: AbortSignal)
     tool: name,
     summary: `There is no tool ${JSON.stringify(name)}.`,
     hints: [...(near === null ? [] : [`Did you mean ${near}?`]), `Available tools: ${names.join(", ")}.`],
+  });
+}
+
+function notWaiting(tool: string): ToolError {
+  return createToolError({
+    code: "TOOL_NOT_ALLOWED",
+    tool,
+    summary: "No call waits for this approval: it has ended, or the answer came too late.",
+    hints: ["Call the tool again without requestState."],
   });
 }
 

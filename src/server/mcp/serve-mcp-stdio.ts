@@ -4,8 +4,10 @@ import { createIdentityStore } from "../../execute/identity/create-identity-stor
 import { createMcpServer } from "./create-mcp-server.ts";
 import { createSurface } from "./create-surface.ts";
 import type { McpParts } from "./mcp-parts.ts";
+import { PausedCalls } from "./paused-calls.ts";
 import { ConnectionRegistry } from "./connections/connection-registry.ts";
 import { accessByConnection } from "./connections/connection-access.ts";
+import type { Surface } from "./surface.ts";
 import { createMcpTools } from "./tools/create-mcp-tools.ts";
 
 export interface McpStdioOptions {
@@ -22,12 +24,14 @@ const tenant = "local";
 /** Serves one client on one connection. Resolves when the client disconnects or `signal` aborts, after everything is closed. */
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
   await using registry = new ConnectionRegistry(parts);
+  using pausedCalls = new PausedCalls(parts);
   const connection = registry.open({ tenant, isPermanent: true });
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
   const access = accessByConnection({ registry, identities, tenant, tokenHash: () => null }, connection);
   const ownTools = createMcpTools(parts);
   const transport = new ObservableTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
-  const handle = serveStdio(async () => createMcpServer(await createSurface(parts, { registry, access, tenant, ownTools })), {
+  const surface = async (): Promise<Surface> => await createSurface(parts, { registry, access, tenant, ownTools });
+  const handle = serveStdio(async () => createMcpServer({ surface: await surface(), tenant, pausedCalls }), {
     transport,
     onerror: onError,
   });

@@ -1,4 +1,5 @@
 import type { CallToolResult, ReadResourceResult, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
+import type { ApproveCall } from "../../tools/tool-policy.ts";
 
 /** What one client can use: instructions, tools and resources, independent of the transport and the version of the protocol. */
 export interface Surface {
@@ -19,6 +20,8 @@ export interface ServedTool {
 export interface McpCallContext {
   readonly signal: AbortSignal;
   readonly progress: ProgressReporter;
+  /** Asks the client's user to approve a call. Undefined if the client cannot ask. */
+  readonly approve?: ApproveCall | undefined;
 }
 
 /** Sends progress of a running call to a client that asked for it. */

@@ -108,9 +108,14 @@ export class TurnTools {
 
   #backendTools(): TurnTool[] {
     const { signal } = this.#options;
-    const usable = this.#list.tools.filter((tool) => this.#policy.judge(tool).verdict !== "refused");
+    const usable = this.#list.tools.filter((tool) => {
+      const judgement = this.#policy.judge(tool);
+      return judgement.verdict !== "refused" || !judgement.isHidden;
+    });
     if (usable.length === 0) return [];
-    const codeMode = this.#codeMode.map((tool) => toTurnTool(tool, ({ callId }) => ({ signal, watch: this.#watchScript(callId) })));
+    const codeMode = this.#codeMode.map((tool) =>
+      toTurnTool(tool, ({ callId, policy }) => ({ signal, policy, watch: this.#watchScript(callId) })),
+    );
     if (usable.length > MAX_TOOL_SCHEMAS) return [toTurnTool(createDispatcher(this.#list.tools.length), () => {}), ...codeMode];
     const backend = usable.map(({ name, tool }): TurnTool => {
       const { title, inputSchema, annotations } = tool;
@@ -144,7 +149,6 @@ export class TurnTools {
     const { calls } = this.#options;
     let count = 0;
     return {
-      policy: calls.policyFor(within),
       request: ({ name, args }) => {
         count += 1;
         const tool = this.#findTool(name)?.name ?? name;

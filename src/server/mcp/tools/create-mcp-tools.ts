@@ -10,6 +10,7 @@ import type { EnteredConnection } from "../connections/connection-access.ts";
 import { isRecord } from "../../../text/json.ts";
 import type { JsonSchema } from "../../../tools/backend-tool.ts";
 import type { CatalogTool } from "../../../tools/create-tool-catalog.ts";
+import type { ToolPolicy } from "../../../tools/tool-policy.ts";
 
 /** A call of an MCP client, with the connection that it runs on. */
 interface McpCall extends McpCallContext {
@@ -42,10 +43,16 @@ export function createMcpTools(parts: McpParts): ReadonlyMap<string, McpTool> {
     ...codeMode.map((tool): McpTool => ({
       ...tool,
       description: tool.name === "execute" ? summarizeExecute({ engine, hasCpython: true }) : tool.description,
-      run: (input, { entered: { connection, identity }, signal }) => tool.run(input, { evidence: connection.evidence, identity, signal }),
+      run: (input, { entered: { connection, identity }, signal, approve }) =>
+        tool.run(input, { evidence: connection.evidence, identity, signal, policy: policyWith(policy, approve) }),
     })),
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
+}
+
+/** A client that can show a question is asked; otherwise the policy refuses, and its error says how to allow the tool. */
+function policyWith(policy: ToolPolicy, approve: McpCall["approve"]): ToolPolicy {
+  return approve === undefined ? policy : policy.approvedBy(approve);
 }
 
 async function runCellTool(
@@ -123,11 +130,12 @@ function withoutHeaderMarks(schema: JsonSchema): JsonSchema {
 async function runExposedTool(
   parts: McpParts,
   { name, catalogTool, args }: { readonly name: string; readonly catalogTool: CatalogTool; readonly args: unknown },
-  { entered, progress, signal }: McpCall,
+  { entered, progress, signal, approve }: McpCall,
 ): Promise<ToolCallResult> {
   const { evidence } = entered.connection;
+  const policy = policyWith(parts.policy, approve);
   const result = await runBackendTool({
-    ...{ catalog: parts.catalog, policy: parts.policy, identity: entered.identity, evidence, name, tool: catalogTool, args, signal },
+    ...{ catalog: parts.catalog, policy, identity: entered.identity, evidence, name, tool: catalogTool, args, signal },
     timeoutMs: parts.configuration.limits.mcp.timeoutMs,
     onProgress: ({ progress: done, total, message }) => progress.report(message ?? `${done}${total === undefined ? "" : ` of ${total}`}`),
   });
