@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 /** The level of each module. An import must stay in its module or go to a lower level. */
 const levels: Readonly<Record<string, number>> = {
   text: 0,
+  "processes.ts": 0,
   errors: 1,
   protocol: 1,
   concurrency: 1,
-  "processes.ts": 1,
   "package-version.ts": 1,
   blobs: 2,
   prompts: 2,

@@ -1,7 +1,6 @@
-import { serveThread } from "../concurrency/worker-thread.ts";
-import { checkArtifactJson, type ArtifactCheckRequest } from "./create-artifact-checker.ts";
+/** The program of the process that decodes pictures and validates large JSON from sandboxes. */
+import { serveProcess } from "../concurrency/worker-process.ts";
+import { checkArtifactJson, type ArtifactJsonKind } from "./create-artifact-checker.ts";
 import { readPng } from "./read-png.ts";
 
-serveThread(({ kind, bytes }: ArtifactCheckRequest) =>
-  kind === "png" ? readPng(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) : checkArtifactJson(kind, bytes),
-);
+serveProcess((kind, bytes) => (kind === "png" ? readPng(bytes) : { why: checkArtifactJson(kind as ArtifactJsonKind, bytes) }));

@@ -1,39 +1,7 @@
-import { crc32, deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createArtifactChecker } from "./create-artifact-checker.ts";
+import { lines, png } from "./fixtures/create-png.ts";
 import { readPng } from "./read-png.ts";
-
-function chunk(type: string, data: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(data.length);
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, sum]);
-}
-
-/** A PNG of 8-bit RGB lines, each with its filter byte. */
-function png({
-  width,
-  height,
-  lines,
-  depth = 8,
-  claim = { width, height },
-}: {
-  width: number;
-  height: number;
-  lines: Buffer;
-  depth?: number;
-  claim?: { width: number; height: number };
-}): Buffer {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(claim.width, 0);
-  header.writeUInt32BE(claim.height, 4);
-  header.set([depth, 2, 0, 0, 0], 8);
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", deflateSync(lines)), chunk("IEND", Buffer.alloc(0))]);
-}
 
 /** The pixels of a uniformly grey picture as a line filter encodes them. Every filter has other bytes for the same picture. */
 function filteredLines({ width, height, grey, filter }: { width: number; height: number; grey: number; filter: number }): Buffer {
@@ -48,15 +16,6 @@ function filteredLines({ width, height, grey, filter }: { width: number; height:
       const nearest = [left, up, corner].toSorted((a, b) => Math.abs(left + up - corner - a) - Math.abs(left + up - corner - b))[0]!;
       out[y * (1 + stride) + 1 + x] = grey - [0, left, up, (left + up) >> 1, nearest][filter]!;
     }
-  }
-  return out;
-}
-
-function lines(width: number, height: number, pixel: (x: number, y: number) => number, filter = 0): Buffer {
-  const out = Buffer.alloc(height * (1 + 3 * width));
-  for (let y = 0; y < height; y += 1) {
-    out[y * (1 + 3 * width)] = filter;
-    for (let x = 0; x < width; x += 1) out.fill(pixel(x, y), y * (1 + 3 * width) + 1 + 3 * x, y * (1 + 3 * width) + 4 + 3 * x);
   }
   return out;
 }
@@ -124,19 +83,5 @@ describe("readPng", () => {
         expect(readPng(bad).ok).toBe(false);
       }),
     );
-  });
-});
-
-test("the artifact checker decodes off the main thread and keeps working after it rejects a PNG", async () => {
-  await using checker = createArtifactChecker();
-  const good = png({ width: 40, height: 30, lines: lines(40, 30, (x) => x) });
-  expect(await Promise.all([checker.checkPng(good), checker.checkPng(Buffer.from("x")), checker.checkPng(good)])).toEqual([
-    { ok: true, width: 40, height: 30 },
-    { ok: false, why: "is not a PNG" },
-    { ok: true, width: 40, height: 30 },
-  ]);
-  expect(await checker.checkPng(png({ width: 4, height: 4, lines: lines(4, 4, () => 9) }))).toEqual({
-    ok: false,
-    why: "is blank: nothing visible was drawn",
   });
 });

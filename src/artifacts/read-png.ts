@@ -58,57 +58,56 @@ function readHeader(chunk: Chunk | undefined): Header | string {
   return { width, height, channels };
 }
 
-function inflate(chunks: readonly Chunk[], { width, height, channels }: Header): Buffer | null {
-  const size = height * (1 + width * channels);
+/** The inflated lines with their filters undone; null if that fails. */
+function inflate(chunks: readonly Chunk[], header: Header): Buffer | null {
+  const size = header.height * (1 + header.width * header.channels);
+  const deflated = Buffer.concat(chunks.filter((chunk) => chunk.type === "IDAT").map((chunk) => chunk.data));
   try {
-    const raw = inflateSync(Buffer.concat(chunks.filter((chunk) => chunk.type === "IDAT").map((chunk) => chunk.data)), {
-      maxOutputLength: size,
-    });
-    return raw.length === size ? unfilter(raw, { width, height, channels }) : null;
+    // One byte more than fits, so that zlib needs one buffer and no copy of up to 200 MB.
+    const lines = inflateSync(deflated, { maxOutputLength: size, chunkSize: Math.max(64, size + 1) });
+    return lines.length === size && unfilter(lines, header) ? lines : null;
   } catch {
     return null;
   }
 }
 
-/** Undoes the line filters. Returns a copy without the filter bytes, or null for an unknown filter. */
-function unfilter(raw: Buffer, { width, height, channels }: Header): Buffer | null {
+/** Undoes the line filters in place. The first byte of each line remains its filter. Returns false for an unknown filter. */
+function unfilter(lines: Buffer, { width, height, channels }: Header): boolean {
   const stride = width * channels;
-  const out = Buffer.alloc(height * stride);
+  let above: Buffer = Buffer.alloc(stride);
   for (let y = 0; y < height; y += 1) {
-    const line = raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1));
-    const to = out.subarray(y * stride, (y + 1) * stride);
-    const above = y === 0 ? Buffer.alloc(stride) : out.subarray((y - 1) * stride, y * stride);
-    const undo = filters[raw[y * (stride + 1)]!];
-    if (undo === undefined) return null;
-    undo({ line, to, above, channels });
+    const start = y * (stride + 1);
+    const line = lines.subarray(start + 1, start + 1 + stride);
+    const undo = filters[lines[start]!];
+    if (undo === undefined) return false;
+    undo({ line, above, channels });
+    above = line;
   }
-  return out;
+  return true;
 }
 
 interface Line {
   readonly line: Buffer;
-  readonly to: Buffer;
   readonly above: Buffer;
   readonly channels: number;
 }
 
 /** By filter number: none, sub, up, average, Paeth. Each has its own loop because an image has millions of bytes. */
 const filters: readonly ((line: Line) => void)[] = [
-  ({ line, to }) => void line.copy(to),
-  ({ line, to, channels }) => {
-    line.copy(to, 0, 0, channels);
-    for (let x = channels; x < line.length; x += 1) to[x] = line[x]! + to[x - channels]!;
+  () => {},
+  ({ line, channels }) => {
+    for (let x = channels; x < line.length; x += 1) line[x]! += line[x - channels]!;
   },
-  ({ line, to, above }) => {
-    for (let x = 0; x < line.length; x += 1) to[x] = line[x]! + above[x]!;
+  ({ line, above }) => {
+    for (let x = 0; x < line.length; x += 1) line[x]! += above[x]!;
   },
-  ({ line, to, above, channels }) => {
-    for (let x = 0; x < line.length; x += 1) to[x] = line[x]! + (((x < channels ? 0 : to[x - channels]!) + above[x]!) >> 1);
+  ({ line, above, channels }) => {
+    for (let x = 0; x < line.length; x += 1) line[x]! += ((x < channels ? 0 : line[x - channels]!) + above[x]!) >> 1;
   },
-  ({ line, to, above, channels }) => {
+  ({ line, above, channels }) => {
     for (let x = 0; x < line.length; x += 1) {
       const hasLeft = x >= channels;
-      to[x] = line[x]! + paeth(hasLeft ? to[x - channels]! : 0, above[x]!, hasLeft ? above[x - channels]! : 0);
+      line[x]! += paeth(hasLeft ? line[x - channels]! : 0, above[x]!, hasLeft ? above[x - channels]! : 0);
     }
   },
 ];
@@ -121,15 +120,19 @@ function paeth(left: number, up: number, corner: number): number {
   return byUp <= byCorner ? up : corner;
 }
 
-/** Takes the first pixel as the colour of the border. */
-function isBlank(pixels: Buffer, { width, height, channels }: Header): boolean {
+/** Takes the first pixel as the colour of the border. `lines` have their filter before the pixels. */
+function isBlank(lines: Buffer, { width, height, channels }: Header): boolean {
   const allowed = width * height * BLANK_SHARE;
+  const border = lines.subarray(1, 1 + channels);
   let differing = 0;
-  for (let at = channels; at < pixels.length; at += channels) {
-    for (let channel = 0; channel < channels; channel += 1) {
-      if (pixels[at + channel] !== pixels[channel]) {
-        differing += 1;
-        break;
+  for (let y = 0; y < height; y += 1) {
+    const start = 1 + y * (width * channels + 1);
+    for (let at = start; at < start + width * channels; at += channels) {
+      for (let channel = 0; channel < channels; channel += 1) {
+        if (lines[at + channel] !== border[channel]) {
+          differing += 1;
+          break;
+        }
       }
     }
     if (differing > allowed) return false;

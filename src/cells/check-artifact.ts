@@ -15,6 +15,8 @@ interface EmittedArtifact {
   /** The data behind the image as JSON, or empty; for a chart, its spec and rows. */
   readonly data: Uint8Array;
   readonly artifactChecker: ArtifactChecker;
+  /** An abort gives up the artifact's turn in the checker. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -33,12 +35,12 @@ function whyTooLong(kind: string, name: keyof typeof artifactTextLimits, text: s
   return text.length <= allowed ? null : `the ${name} of the ${kind} has ${text.length} characters, ${allowed} are allowed`;
 }
 
-async function checkImage({ frame, image, data, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
+async function checkImage({ frame, image, data, artifactChecker, signal }: EmittedArtifact): Promise<CheckedArtifact> {
   if (frame.alt === undefined || !saysSomething(frame.alt)) return reject("an image has no alt text that says what it shows");
   const png = Buffer.from(image.buffer, image.byteOffset, image.byteLength);
-  const checked = await artifactChecker.checkPng(png);
+  const checked = await artifactChecker.checkPng(png, signal);
   if (!checked.ok) return reject(`an image ${checked.why}`);
-  const why = data.length === 0 ? null : await artifactChecker.checkJson("figure", data);
+  const why = data.length === 0 ? null : await artifactChecker.checkJson("figure", data, signal);
   if (why !== null) return reject(why);
   const { width, height } = checked;
   const figure = data.length === 0 ? {} : { figure: parseCheckedJson(data) as Figure };
@@ -46,8 +48,8 @@ async function checkImage({ frame, image, data, artifactChecker }: EmittedArtifa
   return { ok: true, artifact: { kind: "image", alt: frame.alt, width, height, contentHash: sha256(png), bytes: png, ...details } };
 }
 
-async function checkChart({ frame, data: json, artifactChecker }: EmittedArtifact): Promise<CheckedArtifact> {
-  const why = await artifactChecker.checkJson("chart", json);
+async function checkChart({ frame, data: json, artifactChecker, signal }: EmittedArtifact): Promise<CheckedArtifact> {
+  const why = await artifactChecker.checkJson("chart", json, signal);
   if (why !== null) return reject(why);
   const { spec, data } = parseCheckedJson(json) as { spec: ChartSpec; data: ChartRow[] };
   const title = frame.title ? { title: frame.title } : {};

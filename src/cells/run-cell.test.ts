@@ -87,6 +87,7 @@ test.each([
     receive: async () => frames.shift() ?? null,
   };
   const artifactChecker = {
+    pid: undefined,
     checkPng: () => {
       setImmediate(() => stop.abort(new Error("enough")));
       return new Promise<never>(() => {});

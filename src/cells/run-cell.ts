@@ -117,7 +117,7 @@ function exchangeFrames(
           message: `The cell sent more than ${artifacts} figures and charts.`,
           limit: { name: "artifacts", allowed: artifacts, seen },
         };
-      checks.push(checkArtifact({ frame, image, data, artifactChecker }));
+      checks.push(checkArtifact({ frame, image, data, artifactChecker, signal: options.signal }));
       return null;
     },
     onRefused,

@@ -1,6 +1,8 @@
 import { setImmediate as settled } from "node:timers/promises";
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createLimiter } from "./create-limiter.ts";
+import { runAsTenant } from "./tenant.ts";
 
 test("runs as much work as there are places, first come, first served", async () => {
   const slots = createLimiter({ places: 2 });
@@ -69,4 +71,47 @@ test("an abort while waiting rejects at once, and the work never starts", async 
   await running;
   await queue.idle();
   expect(hasStarted).toBe(false);
+});
+
+test("tenants take turns, however much one of them has queued", async () => {
+  const queue = createLimiter({ places: 1 });
+  const order: string[] = [];
+  const call = (tenant: string, name: string): Promise<void> =>
+    runAsTenant(tenant, () =>
+      queue.run(async () => {
+        order.push(name);
+        await settled();
+      }),
+    );
+  const greedy = [1, 2, 3, 4].map((number) => call("greedy", `greedy ${number}`));
+  const others = ["b 1", "c 1", "b 2"].map((name) => call(name[0]!, name));
+  await Promise.all([...greedy, ...others]);
+  expect(order).toEqual(["greedy 1", "b 1", "c 1", "greedy 2", "b 2", "greedy 3", "greedy 4"]);
+});
+
+test("between two turns of a waiting tenant, no other tenant has more than one turn for each place", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(3), { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3 }), async (tenants, places) => {
+      const slots = createLimiter({ places });
+      const turns: number[] = [];
+      const work = tenants.map((tenant) =>
+        slots.run(
+          async () => {
+            turns.push(tenant);
+            await settled();
+          },
+          undefined,
+          String(tenant),
+        ),
+      );
+      await Promise.all(work);
+      expect(turns).toHaveLength(tenants.length);
+      for (const tenant of new Set(tenants)) {
+        const own = turns.flatMap((one, index) => (one === tenant ? [index] : []));
+        const between = own.slice(1).map((end, index) => turns.slice(Math.max(own[index]! + 1, places), end));
+        for (const others of between)
+          for (const other of others) expect(others.filter((one) => one === other).length).toBeLessThanOrEqual(1);
+      }
+    }),
+  );
 });

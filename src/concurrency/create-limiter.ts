@@ -1,3 +1,5 @@
+import { currentTenant } from "./tenant.ts";
+
 export interface LimiterOptions {
   readonly places: number;
   /** How many places one key may hold at once. */
@@ -19,13 +21,20 @@ interface Waiter {
   readonly admit: (leave: () => void) => void;
 }
 
-/** Bounds how much runs at once. Callers are served first come, first served; a key at its own limit does not block other keys. */
+/**
+ * Bounds how much runs at once. Waiting keys take turns: a free place goes to the key whose last turn was longest ago, and within a key to the first that
+ * came. So what one key has queued does not delay another. A key at its own limit does not block other keys. The default key is the current tenant.
+ */
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #takenByKey = new Map<string, number>();
+  /** When each key last took a place, counted in turns. */
+  readonly #lastTurns = new Map<string, number>();
+  /** In order of arrival. */
   readonly #queue: Waiter[] = [];
   readonly #holders = new Set<() => boolean>();
   #taken = 0;
+  #turns = 0;
   #idle = Promise.withResolvers<void>();
 
   constructor(options: LimiterOptions) {
@@ -45,7 +54,7 @@ export class Limiter {
   }
 
   /** Waits for a place. Returns a function that gives the place back and may be called more than once. Rejects with `signal.reason` on abort. */
-  async enter(signal?: AbortSignal, key = ""): Promise<() => void> {
+  async enter(signal?: AbortSignal, key = currentTenant()): Promise<() => void> {
     signal?.throwIfAborted();
     const leave = this.tryEnter(key);
     if (leave !== null) return leave;
@@ -55,7 +64,7 @@ export class Limiter {
   }
 
   /** Takes a place if one is free; otherwise returns null. */
-  tryEnter(key = "", placesPerKey?: number): (() => void) | null {
+  tryEnter(key = currentTenant(), placesPerKey?: number): (() => void) | null {
     return this.#isFree(key, placesPerKey) ? this.#take(key) : null;
   }
 
@@ -113,6 +122,8 @@ export class Limiter {
 
   #take(key: string): () => void {
     this.#taken += 1;
+    this.#turns += 1;
+    this.#lastTurns.set(key, this.#turns);
     this.#takenByKey.set(key, (this.#takenByKey.get(key) ?? 0) + 1);
     let hasLeft = false;
     return () => {
@@ -127,14 +138,21 @@ export class Limiter {
     const remaining = this.#takenByKey.get(key)! - 1;
     if (remaining > 0) this.#takenByKey.set(key, remaining);
     else this.#takenByKey.delete(key);
-    const next = this.#queue.find((waiter) => this.#isFree(waiter.key));
+    const next = this.#findNext();
     if (next !== undefined) {
       this.#queue.splice(this.#queue.indexOf(next), 1);
       next.admit(this.#take(next.key));
     }
     if (this.#taken > 0) return;
+    this.#lastTurns.clear();
     this.#idle.resolve();
     this.#idle = Promise.withResolvers();
+  }
+
+  #findNext(): Waiter | undefined {
+    const lastTurn = ({ key }: Waiter): number => this.#lastTurns.get(key) ?? 0;
+    const free = this.#queue.filter((waiter) => this.#isFree(waiter.key));
+    return free.reduce<Waiter | undefined>((next, waiter) => (next && lastTurn(next) <= lastTurn(waiter) ? next : waiter), undefined);
   }
 
   #toError(why: "timeout" | "queue-full"): Error {

@@ -13,12 +13,12 @@ export interface WorkerThreadOptions {
   readonly idleMs?: number;
 }
 
-/** `unavailable`: the thread did not start. `ended`: the request killed the thread, for example by running out of memory or stack. */
-export class ThreadFailure extends Error {
+/** Why a thread or process gave no answer. `unavailable`: it did not start. `ended`: the request killed it, for example by running out of memory or stack. */
+export class WorkerFailure extends Error {
   readonly reason: "timeout" | "ended" | "unavailable" | "closed";
 
-  constructor(reason: ThreadFailure["reason"], cause?: Error) {
-    super(cause?.message ?? `the thread gave no answer: ${reason}`, { cause });
+  constructor(reason: WorkerFailure["reason"], cause?: Error) {
+    super(cause?.message ?? `there was no answer: ${reason}`, { cause });
     this.reason = reason;
   }
 }
@@ -40,7 +40,7 @@ export class WorkerThread<Request, Answer> implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Rejects with a ThreadFailure. */
+  /** Rejects with a WorkerFailure. */
   async ask(request: Request, transfer: readonly ArrayBuffer[] = []): Promise<Answer> {
     const { idleMs } = this.#options;
     clearTimeout(this.#idleTimer);
@@ -67,11 +67,11 @@ export class WorkerThread<Request, Answer> implements AsyncDisposable {
   }
 
   async #askNow(request: Request, transfer: readonly ArrayBuffer[]): Promise<Answer> {
-    if (this.#isClosed) throw new ThreadFailure("closed");
+    if (this.#isClosed) throw new WorkerFailure("closed");
     const worker = await (this.#thread ??= this.#start());
     const answer = nextMessage<Answer>(worker, this.#options.timeoutMs);
     worker.postMessage(request, transfer);
-    return await answer.catch(async (failure: ThreadFailure) => {
+    return await answer.catch(async (failure: WorkerFailure) => {
       await this.#end();
       throw failure;
     });
@@ -82,9 +82,9 @@ export class WorkerThread<Request, Answer> implements AsyncDisposable {
     const worker = new Worker(`${program}${extname(import.meta.filename)}`, { env: {}, resourceLimits: resourceLimits() });
     const started = nextMessage(worker, START_TIMEOUT_MS).then(
       () => worker,
-      async (failure: ThreadFailure) => {
+      async (failure: WorkerFailure) => {
         await worker.terminate();
-        throw new ThreadFailure("unavailable", failure);
+        throw new WorkerFailure("unavailable", failure);
       },
     );
     started.catch(() => {}); // every `ask` that waits for the thread rejects with this failure
@@ -121,10 +121,10 @@ export function serveThread<Answer>(
 /** Waits for the next message of the worker. Keeps the process alive only while waiting. */
 async function nextMessage<Message>(worker: Worker, timeoutMs?: number): Promise<Message> {
   const { promise, resolve, reject } = Promise.withResolvers<Message>();
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => reject(new ThreadFailure("timeout")), timeoutMs);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => reject(new WorkerFailure("timeout")), timeoutMs);
   let cause: Error | undefined;
   const onError = (error: unknown): void => void (cause = error as Error);
-  const onExit = (): void => reject(new ThreadFailure("ended", cause));
+  const onExit = (): void => reject(new WorkerFailure("ended", cause));
   worker.ref();
   worker.once("message", resolve).once("error", onError).once("exit", onExit);
   try {

@@ -101,8 +101,15 @@ function checkAxes(spec: ChartSpec): ChartIssue[] {
 /** Checks a spec against its rows. */
 function checkRows(spec: ChartSpec, rows: ChartRow[]): ChartIssue[] {
   if (rows.length === 0) return [{ path: "data", message: "there are no rows" }];
-  const columns = new Set(rows.flatMap((row) => Object.keys(row)));
+  const names = new Set(rows.flatMap((row) => Object.keys(row)));
+  const columns = { names, text: [...names].join(", ") };
   return [...checkPositions(spec, rows, columns), ...numericKeys(spec).flatMap((named) => checkNumbers(named, rows, columns))];
+}
+
+/** The columns of the rows. `text` lists them, once for all messages. */
+interface Columns {
+  readonly names: ReadonlySet<string>;
+  readonly text: string;
 }
 
 interface NamedKey {
@@ -110,10 +117,10 @@ interface NamedKey {
   readonly key: string;
 }
 
-function checkPositions(spec: ChartSpec, rows: ChartRow[], columns: Set<string>): ChartIssue[] {
+function checkPositions(spec: ChartSpec, rows: ChartRow[], columns: Columns): ChartIssue[] {
   const named = [{ path: "xKey", key: spec.xKey }, ...(spec.yKey ? [{ path: "yKey", key: spec.yKey }] : [])];
   return named.flatMap(({ path, key }) => {
-    if (!columns.has(key)) return [missing(path, key, columns)];
+    if (!columns.names.has(key)) return [missing(path, key, columns)];
     const type = path === "xKey" ? spec.xAxis?.type : spec.yAxis?.type;
     const bad = rows.findIndex((row) => !isPosition(row[key] ?? null, type));
     return bad < 0
@@ -142,13 +149,13 @@ function numericKeys(spec: ChartSpec): NamedKey[] {
   ];
 }
 
-function checkNumbers({ path, key }: NamedKey, rows: ChartRow[], columns: Set<string>): ChartIssue[] {
-  if (!columns.has(key)) return [missing(path, key, columns)];
+function checkNumbers({ path, key }: NamedKey, rows: ChartRow[], columns: Columns): ChartIssue[] {
+  if (!columns.names.has(key)) return [missing(path, key, columns)];
   const text = rows.findIndex((row) => typeof row[key] === "string");
   if (text >= 0) return [{ path: `data[${text}].${key}`, message: "must be a number or null" }];
   return rows.every((row) => (row[key] ?? null) === null) ? [{ path, message: `${key} is null in every row` }] : [];
 }
 
-function missing(path: string, key: string, columns: Set<string>): ChartIssue {
-  return { path, message: `${key} is not in the data; the columns are ${[...columns].join(", ")}` };
+function missing(path: string, key: string, columns: Columns): ChartIssue {
+  return { path, message: `${key} is not in the data; the columns are ${columns.text}` };
 }

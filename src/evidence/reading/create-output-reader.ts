@@ -1,6 +1,6 @@
 import { totalmem } from "node:os";
 import { join } from "node:path";
-import { WorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
+import { WorkerThread, type WorkerFailure } from "../../concurrency/worker-thread.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { parseJson, isRecord } from "../../text/json.ts";
 import type { CellResult, NamedData, ToolOutput } from "../evidence-store.ts";
@@ -51,7 +51,7 @@ export function createOutputReader({ heapMegabytes }: OutputReaderOptions = {}):
 
   async function ask<Kind extends ReadingAnswer["kind"]>(kind: Kind, request: ReadingRequest, bytes?: Uint8Array<ArrayBuffer>) {
     const unreadable = kind === "message" ? unreadableMessage(bytes!.length) : unreadableOutput;
-    const answer = await thread.ask(request, bytes === undefined ? [] : [bytes.buffer]).catch((error: ThreadFailure) => {
+    const answer = await thread.ask(request, bytes === undefined ? [] : [bytes.buffer]).catch((error: WorkerFailure) => {
       throw unreadable(error.reason === "closed" ? "the reader was closed" : error.message);
     });
     if (answer.kind === "refused") throw unreadable(answer.reason);

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { limitingShell, listInheritedDescriptors, toLimitedArguments } from "../../concurrency/limited-command.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { ExecuteSettings } from "../engine.ts";
 import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
@@ -35,9 +35,6 @@ export const BASE_DATA_BYTES: number = 128 * 1024 * 1024;
 
 const nodeFlags = ["--jitless", "--v8-pool-size=0", "--no-warnings", "--input-type=module", "--eval"];
 
-/** `ulimit -d` takes KiB. No core files: crashes are expected, and a core file would contain the script's data. */
-const withLimits = ["-c", 'ulimit -c 0 && ulimit -d "$1" && shift && exec "$@"', "sh"];
-
 /** Locates Node and Monty and builds the command for children. Throws a NoSandboxError if Monty has no build for this platform. */
 export async function createChildCommand({ isolation, bwrapPath }: ChildCommandOptions): Promise<ChildCommand> {
   const program = await readChildProgram();
@@ -47,16 +44,16 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
   const command = isProcessOnly ? [node] : [bwrapPath, ...(await toBwrapArguments(node, packages)), "--", "/app/node"];
   return {
     isolation,
-    file: "/bin/sh",
+    file: limitingShell,
     cwd: isProcessOnly ? packages.root : "/",
     seccomp: isProcessOnly ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64"),
-    arguments: (dataBytes) => [...withLimits, String(Math.ceil(dataBytes / 1024)), ...command, ...nodeFlags, withoutInherited(program)],
+    arguments: (dataBytes) => toLimitedArguments(dataBytes, [...command, ...nodeFlags, withoutInherited(program)]),
   };
 }
 
-/** Makes the child close inherited descriptors before it does anything else. A POSIX shell cannot do that for descriptors above 9. */
+/** Makes the child close inherited descriptors before it does anything else. */
 function withoutInherited(program: string): string {
-  const inherited = listInheritedDescriptors();
+  const inherited = listInheritedDescriptors(LAST_PASSED);
   if (inherited.length === 0) return program;
   return `import { closeSync as sluiceClose } from "node:fs"; for (const fd of ${JSON.stringify(inherited)}) try { sluiceClose(fd); } catch {}\n${program}`;
 }
@@ -144,33 +141,11 @@ function noNamespaces(why: string, cause?: unknown): NoSandboxError {
   });
 }
 
-const O_CLOEXEC = 0o2000000;
 /** Descriptors up to this one are passed on purpose: standard streams, the channel, and two for bwrap. */
 const LAST_PASSED = 5;
 
 /**
- * Descriptors that every program we start would inherit. Node opens its own with O_CLOEXEC, but the program that started us may have left others open.
- */
-function listInheritedDescriptors(): number[] {
-  try {
-    return readdirSync("/proc/self/fd").map(Number).filter(isInherited);
-  } catch {
-    return []; // no /proc
-  }
-}
-
-function isInherited(descriptor: number): boolean {
-  if (descriptor <= LAST_PASSED) return false;
-  try {
-    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "latin1"))?.[1] ?? "0";
-    return (parseInt(flags, 8) & O_CLOEXEC) === 0;
-  } catch {
-    return false; // closed since: the descriptor of the directory listing itself
-  }
-}
-
-/**
- * The source of `monty-process`, with the modules of `child/` embedded as data: URLs. The child runs with `--jitless` (no memory that is both writable
+ * The source of `monty-process`, with the modules that it imports embedded as data: URLs. The child runs with `--jitless` (no memory that is both writable
  * and executable), which disables WebAssembly, and Node needs WebAssembly to strip types.
  */
 function readChildProgram(): Promise<string> {
@@ -179,8 +154,8 @@ function readChildProgram(): Promise<string> {
 
 async function readModule(path: string): Promise<string> {
   let text = extname(path) === ".ts" ? await stripTypes(path) : await readFile(path, "utf8");
-  for (const [specifier, name = ""] of text.matchAll(/"(\.\/child\/[\w.-]+)"/g)) {
-    const inner = await readModule(join(import.meta.dirname, name));
+  for (const [specifier, name = ""] of text.matchAll(/(?<=from )"(\.[\w./-]+)"/g)) {
+    const inner = await readModule(join(dirname(path), name));
     text = text.replace(specifier, `"data:text/javascript;base64,${Buffer.from(inner).toString("base64")}"`);
   }
   return text;

@@ -1,6 +1,6 @@
 /**
  * The program of a child process: runs scripts in Monty, one at a time, for the host at the other end of descriptor 3. Node gets it as text with the
- * modules of `child/` embedded (`readChildProgram`), so it can import no other module of ours.
+ * modules that it imports embedded (`readChildProgram`).
  *
  * The host writes only when the child expects it: `run` after `ready` or `done`, `replies` after `wait`. So the two sides cannot deadlock.
  */
@@ -13,7 +13,7 @@ import {
   type Frame,
   type MontySnapshot,
 } from "@pydantic/monty";
-import { openBlockingFrames } from "./child/blocking-frames.ts";
+import { openBlockingFrames } from "../../concurrency/blocking-frames.ts";
 import { toResultJson } from "./child/to-result-json.ts";
 
 interface RunHeader {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { WorkerThread, type ThreadFailure } from "../../concurrency/worker-thread.ts";
+import { WorkerThread, type WorkerFailure } from "../../concurrency/worker-thread.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
 
 export interface PythonSyntaxError {
@@ -34,7 +34,7 @@ export function createPythonParser({ timeoutMs = 5_000 }: { timeoutMs?: number }
     try {
       return await thread.ask(code);
     } catch (error) {
-      const { reason, cause } = error as ThreadFailure;
+      const { reason, cause } = error as WorkerFailure;
       if (reason === "timeout") return { status: "timeout" };
       if (reason === "ended") return { status: "crashed" };
       if (reason === "closed") throw new UsageError({ code: "PARSER_CLOSED", message: "The Python parser is closed." });

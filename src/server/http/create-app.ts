@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import os from "node:os";
 import { Hono, type Context } from "hono";
+import { runAsTenant } from "../../concurrency/tenant.ts";
 import { type Authenticator, type Principal, unauthorized } from "./authenticator.ts";
 import type { WorkLimiter } from "./client-limits.ts";
 import type { Log } from "./create-log.ts";
@@ -54,10 +55,12 @@ export function createApp({ routes, authenticator, origins, log, metrics, workLi
   }
 
   async function handle(route: Route, request: RouteRequest): Promise<Response> {
-    if (route.beginsWork === undefined) return await route.handle(request);
-    const end = workLimiter.begin({ tenant: request.principal.tenant, route: route.operationId, ...route.beginsWork });
+    const { tenant } = request.principal;
+    const run = (): Promise<Response> | Response => runAsTenant(tenant, () => route.handle(request));
+    if (route.beginsWork === undefined) return await run();
+    const end = workLimiter.begin({ tenant, route: route.operationId, ...route.beginsWork });
     try {
-      return watchBody(await route.handle(request), end);
+      return watchBody(await run(), end);
     } catch (error) {
       end();
       throw error;
