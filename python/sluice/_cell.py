@@ -79,6 +79,8 @@ class CellReport:
     artifact_bytes: int = 0
     show_calls: int = 0
     savefig_figures: list[Any] = field(default_factory=list)
+    #: Font families that were reported as missing.
+    missing_fonts: set[str] = field(default_factory=set)
     _result_notes: dict[str, Any] = field(default_factory=dict)
     _notes: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -188,9 +190,13 @@ def current() -> CellReport:
 def install_hooks() -> None:
     """Hook matplotlib after it was imported. Calling it again changes nothing."""
     from sluice._figure_watch import watch_pyplot
+    from sluice.figures.legends import watch_legends
+    from sluice.figures.missing_fonts import watch_fonts
     from sluice.figures.pandas_periods import watch_pandas
     from sluice.figures.plot_calls import watch_axes
 
     watch_pyplot()
     watch_axes()
+    watch_fonts()
+    watch_legends()
     watch_pandas()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 _NETWORK_NAMES = """
     _socket _ssl aioftp aiohttp alpaca_trade_api asyncpg azure binance boto3 botocore ccxt cloudscraper coinbase curl_cffi elasticsearch
     fastapi feedparser flask fredapi ftplib gcsfs google googleapiclient grpc gspread http httplib2 httpx imaplib kafka mechanize mysql
@@ -34,10 +36,15 @@ _INSTEAD = {
     ),
     **dict.fromkeys(("pmdarima", "prophet"), "statsmodels.tsa"),
     **dict.fromkeys(("orjson", "simplejson", "ujson", "yaml"), "json"),
+    "asyncore": "asyncio",
     "bs4": "html.parser or re",
+    "cgi": "html or urllib.parse",
+    "distutils": "shutil, sysconfig or packaging.version",
+    "imp": "importlib",
     "IPython": "set_result(value) or save_figure(alt)",
     "joblib": "a plain loop",
     "lxml": "xml.etree.ElementTree",
+    "pkg_resources": "importlib.metadata",
     "pendulum": "pandas (pd) timestamps or datetime",
     "pytz": "zoneinfo",
     "tabulate": "DataFrame.to_string",
@@ -47,14 +54,17 @@ _INSTEAD = {
 
 
 def module_hint(module: str) -> str:
-    """The hint to append to the message of a `ModuleNotFoundError`.
+    """The hint to append to the message of a `ModuleNotFoundError`, by the full name of the module.
 
     >>> module_hint("polars")
     '. It is not installed and cannot be installed: use pandas (pd) instead.'
     """
-    if module in NETWORK_MODULES:
+    package, _, inner = module.partition(".")
+    if package in NETWORK_MODULES:
         return NO_NETWORK
-    instead = _INSTEAD.get(module)
+    if inner and package in sys.modules:  # the package is there: another version of it had this module
+        return f". The installed version of {package} has no such module."
+    instead = _INSTEAD.get(package)
     if instead is not None:
         return f". It is not installed and cannot be installed: use {instead} instead."
     return (

@@ -10,6 +10,7 @@ from typing import Any
 
 from .inputs import InputError
 from .module_hint import NETWORK_MODULES, NO_NETWORK, module_hint
+from .removed_names import SUGGESTION, removed_name_hint
 
 MAX_TEXT_BYTES = 48 << 10  # as JSON: message and traceback travel in the header of a frame
 MAX_TYPE_CHARACTERS = 500
@@ -41,6 +42,8 @@ def _describe(error: BaseException, filename: str) -> dict[str, Any]:
     if isinstance(error, InputError) and error.line is not None and not summary.stack:
         summary.stack = traceback.StackSummary.from_list([traceback.FrameSummary(filename, error.line, "<module>")])
     text = "".join(summary.format())
+    if removed_name_hint(error):  # Python's own guess would be a wrong one
+        text = SUGGESTION.sub("", text)
     described: dict[str, Any] = {
         "type": type(error).__qualname__[:MAX_TYPE_CHARACTERS],
         "message": _message(error),
@@ -66,9 +69,11 @@ def _message(error: BaseException) -> str:
         return f"the code called exit({error.code!r}); a cell ends after its last line and needs no exit"
     text = error.msg if isinstance(error, SyntaxError) and error.msg else str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
-        text += module_hint(error.name.partition(".")[0])
+        text += module_hint(error.name)
     if isinstance(error, OSError) and _is_network_error(error):
         text += NO_NETWORK
+    if hint := removed_name_hint(error):
+        text = SUGGESTION.sub("", text).removesuffix(".") + hint
     return _cut(text)
 
 

@@ -57,7 +57,7 @@ const series = z
     yCategories: categories,
     xNanoseconds: nanoseconds,
     yNanoseconds: nanoseconds,
-    /** The names of a pie's slices, or of bars that have names of their own. */
+    /** The names of a pie's slices, or of bars, boxes and points that have names of their own. */
     labels: z.array(z.union([z.string(), z.null()])).optional(),
     xerr: errors,
     yerr: errors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,12 @@ def read_bars(reading: Reading) -> None:
             continue
         histogram = call_record(container, "hist")
         if histogram is not None and _matches_record(patches, histogram):
-            _add_histogram(reading, histogram, [container, *container.patches])
+            _add_histogram(reading, histogram, [container], patches)
         else:
             _read_bars(reading, container, patches)
 
 
-def _add_histogram(reading: Reading, record: dict[str, Any], artists: list[Any]) -> None:
+def _add_histogram(reading: Reading, record: dict[str, Any], artists: list[Any], bins: Sequence[Any] = ()) -> None:
     """Add a histogram from the counts and edges that it was drawn from."""
     edges = record["edges"]
     centres = (edges[:-1] + edges[1:]) / 2
@@ -40,7 +41,7 @@ def _add_histogram(reading: Reading, record: dict[str, Any], artists: list[Any])
     places, bounds = scale.values(centres), scale.values(edges)
     x, y = (counts, places) if record["horizontal"] else (places, counts)
     orientation = "horizontal" if record["horizontal"] else None
-    more = {"orientation": orientation, "edges": bounds, "baseline": baseline, "artists": artists}
+    more = {"orientation": orientation, "edges": bounds, "baseline": baseline, "artists": artists, "parts": bins}
     series = reading.add("histogram", record["label"], x, y, **more)
     reading.occupy(series, axis, edges[:-1], edges[1:])
 
@@ -96,7 +97,8 @@ def _read_bars(reading: Reading, container: Any, patches: list[Any]) -> None:
         places if horizontal else ends,
         baseline=baseline,
         labels=_own_labels(patches),
-        artists=[container, *container.patches],
+        artists=[container],
+        parts=patches,
         **reading.nanoseconds(**{axis: (centres, plain)}),
         **(error_lengths(reading, container.errorbar, len(patches)) if container.errorbar else {}),
     )

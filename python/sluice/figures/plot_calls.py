@@ -183,6 +183,7 @@ def _record_box(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
         "outliers": [[float(value) for value in one.get("fliers", [])] for one in stats] if created["fliers"] else None,
         "horizontal": _is_horizontal(arguments),
         "unread": ["means"] if created["means"] else [],
+        "bodies": created["boxes"],
     }
     record["artists"] = [artist for artists in created.values() for artist in artists]
     _store(record["artists"], record)
@@ -211,6 +212,7 @@ def _record_violin(_axes: Any, created: Any, arguments: dict[str, Any]) -> None:
         "outliers": None,
         "horizontal": _is_horizontal(arguments),
         "unread": [name[1:] for name in ("cmeans", "cquantiles") if name in created],
+        "bodies": created["bodies"],
     }
     artists = [
         artist

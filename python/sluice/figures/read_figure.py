@@ -8,6 +8,7 @@ from sluice.figures.bars import read_bars, read_outline_histograms, read_stairs
 from sluice.figures.categories import assign_categories
 from sluice.figures.error_bars import read_errorbars
 from sluice.figures.grids import read_images, read_meshes
+from sluice.figures.legends import name_series
 from sluice.figures.lines import read_lines, read_scatters, read_stems
 from sluice.figures.reading import Reading
 from sluice.figures.scales import Scale, zone_name
@@ -36,6 +37,10 @@ def read_figure(figure: Any) -> list[Reading]:
     for artist in [*figure.artists, *figure.lines, *figure.patches, *figure.images]:
         if readings and artist.get_visible():
             readings[0].cannot_read(artist, "drawn on the figure, not in an axes")
+    try:
+        name_series(figure, readings)
+    except Exception as error:  # the series keep the labels of their own
+        readings[0].note_unread("legend", f"{type(error).__name__}: {error}"[:200])
     return readings
 
 

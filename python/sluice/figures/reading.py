@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,15 @@ from sluice.figures.scales import Scale, as_floats, read_scale
 Series = dict[str, Any]
 #: More values of one artist would not fit into an artifact.
 MAX_VALUES = 500_000
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A series, the artists that draw all of it, and the artists that draw one of its points each."""
+
+    series: Series
+    whole: Sequence[Any]
+    parts: Sequence[Any]
 
 
 @dataclass
@@ -26,20 +36,22 @@ class Reading:
     lines: list[tuple[Any, Series]] = field(default_factory=list)
     #: Where bars, boxes and cells stand on an axis.
     slots: list[Slots] = field(default_factory=list)
-    #: The artists that draw each series, for the legend.
-    drawn_by: list[tuple[list[Any], Series]] = field(default_factory=list)
+    #: What draws each series, for the legend.
+    drawn: list[Drawn] = field(default_factory=list)
 
     @classmethod
     def create(cls, axes: Any) -> Reading:
         """An empty reading of `axes`."""
         return cls(axes, read_scale(axes.xaxis), read_scale(axes.yaxis))
 
-    def add(self, kind: str, label: Any, x: list[Any], y: list[Any], *, artists: Any = (), **more: Any) -> Series:
-        """Add a series that `artists` draw. Fields that are None are left out."""
+    def add(
+        self, kind: str, label: Any, x: list[Any], y: list[Any], *, artists: Any = (), parts: Any = (), **more: Any
+    ) -> Series:
+        """Add a series that `artists` draw, and one of `parts` for each point. Fields that are None are left out."""
         fields = {"type": kind, "label": shown_label(label), "x": x, "y": y, **more}
         series: Series = {name: value for name, value in fields.items() if value is not None}
         self.series.append(series)
-        self.drawn_by.append((list(artists), series))
+        self.drawn.append(Drawn(series, list(artists), list(parts) if len(parts) == len(x) else []))
         return series
 
     def occupy(self, series: Series, axis: str, low: Any, high: Any) -> None:

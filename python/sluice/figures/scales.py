@@ -121,6 +121,8 @@ def read_scale(axis: Any) -> Scale:
     converter = axis.get_converter() if hasattr(axis, "get_converter") else axis.converter
     name = type(converter).__name__
     period_freq = getattr(axis.get_major_formatter(), "freq", None)  # only the formatter of pandas for periods has one
+    if period_freq is None and name == "PeriodConverter":  # another formatter was set
+        period_freq = getattr(axis, "freq", None)
     if name == "StrCategoryConverter":
         return Scale("category", {float(place): str(text) for text, place in axis.units._mapping.items()})
     labels = _set_labels(axis)
@@ -195,7 +197,7 @@ def _zone(units: Any) -> Any:
 
 def _freq(freq: Any) -> Any:
     """The frequency as an offset object: its text differs between offsets (``ME``) and periods (``M``)."""
-    return pd.tseries.frequencies.to_offset(freq) if isinstance(freq, str) else freq
+    return pd.tseries.frequencies.to_offset(freq, is_period=True) if isinstance(freq, str) else freq
 
 
 def _set_labels(axis: Any) -> dict[float, str]:
@@ -204,12 +206,17 @@ def _set_labels(axis: Any) -> dict[float, str]:
 
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
     locator = getattr(locator, "base", locator)  # the angles of a polar axes
-    if not isinstance(locator, FixedLocator) or not isinstance(formatter, FixedFormatter | FuncFormatter):
+    if isinstance(locator, FixedLocator) and isinstance(formatter, FixedFormatter | FuncFormatter):
+        places = [float(place) for place in np.ravel(locator())]
+        labels = dict(zip(places, map(str, formatter.format_ticks(places)), strict=False))
+    elif isinstance(formatter, FixedFormatter):  # labels without places stand at whatever ticks there are
+        low, high = sorted(axis.get_view_interval())
+        ticks = [float(place) for place in np.ravel(axis.get_majorticklocs())]
+        labels = {at: str(text) for at, text in zip(ticks, formatter.seq, strict=False) if low <= at <= high}
+    else:
         return {}
-    places = [float(place) for place in np.ravel(locator())]
-    texts = formatter.format_ticks(places)
-    labels = {place: str(text) for place, text in zip(places, texts, strict=False) if str(text)}
-    return labels if any(not _repeats(place, text) for place, text in labels.items()) else {}
+    shown = {place: text for place, text in labels.items() if text}
+    return shown if any(not _repeats(place, text) for place, text in shown.items()) else {}
 
 
 def _repeats(place: float, text: str) -> bool:

@@ -29,7 +29,7 @@ def read_pies(reading: Reading) -> None:
         else:
             values = shares
         named = labels if any(labels) else None
-        reading.add("pie", None, list(range(len(group))), plain_numbers(values), labels=named, artists=group)
+        reading.add("pie", None, list(range(len(group))), plain_numbers(values), labels=named, parts=group)
 
 
 def read_boxes(reading: Reading) -> None:
@@ -84,7 +84,7 @@ def _read_box(reading: Reading, record: dict[str, Any]) -> None:
     x, y = (summaries, places) if record["horizontal"] else (places, summaries)
     kind = "box" if record["method"] == "bxp" else "violin"
     orientation = "horizontal" if record["horizontal"] else None
-    series = reading.add(kind, None, x, y, z=outliers, orientation=orientation, artists=record["artists"])
+    series = reading.add(kind, None, x, y, z=outliers, orientation=orientation, parts=record["bodies"])
     reading.occupy(series, axis, record["positions"], record["positions"])
     for name in record["unread"]:
         reading.note_unread(kind, f"the marked {name}")
