@@ -69,7 +69,7 @@ const anyNumber = expect.any(Number) as number;
 
 /** The result of a call that ran no cell. */
 const refusal = {
-  ...{ status: "refused", outcome: null, artifacts: [], aliases: [], cutAliases: [], resultAlias: null, repair: null },
+  ...{ status: "refused", outcome: null, artifacts: [], aliases: [], cutAliases: [], resultAlias: null, findings: [], repair: null },
   text: expect.any(String) as string,
 };
 /** The result of a call whose cell failed. */

@@ -51,8 +51,34 @@ describe("render_chart", () => {
     ];
     const { contentHash } = (answer as Extract<ChartAnswer, { ok: true }>).artifact;
     const url = `sluice://artifacts/${contentHash}`;
-    expect(answer).toEqual({ ok: true, artifact: { schemaVersion: 1, kind: "chart", url, title: "Price", spec, data, contentHash } });
+    const artifact = { schemaVersion: 1, kind: "chart", url, title: "Price", spec, data, contentHash };
+    expect(answer).toEqual({ ok: true, artifact, findings: [], notes: [] });
     expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toEqual({ spec, data });
+  });
+
+  test("judges the series by the same law of coverage as cells, and takes a cadence", async () => {
+    const sparse = Array.from({ length: 90 }, (_, day) => ({
+      day: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(),
+      price: day === 10 || day === 70 ? day : null,
+    }));
+    evidence.add({ tool: "get_sparse", output: JSON.stringify(sparse) });
+    const input = { alias: "get_sparse_1", spec: { ...spec, series: [{ key: "price", label: "BTC" }] } };
+    const answer = (await draw(input)) as Extract<ChartAnswer, { ok: true }>;
+    expect(answer.findings).toEqual([{ code: "low_coverage", detail: 'The chart is sparse: "BTC" has 2 of 90 expected points.' }]);
+    expect(answer.notes).toEqual([
+      "Plotted series are sparse: BTC has 2 of 90 points of its own index, largest gap 60D. Align the series first, fill from the source, or, if a series is sparse by design, pass its cadence to save_figure or render_chart.",
+    ]);
+    for (const cadence of [{ BTC: null }, { price: "60D" }, { BTC: "2M" }]) {
+      expect(await draw({ ...input, cadence }), JSON.stringify(cadence)).toMatchObject({ ok: true, findings: [], notes: [] });
+    }
+    expect(await draw({ ...input, cadence: { BTC: "1W" } })).toMatchObject({
+      findings: [{ detail: 'The chart is sparse: "BTC" has 2 of 9 expected points.' }],
+    });
+    expect(await refusal({ ...input, cadence: { ETH: "1D" } })).toMatchObject({
+      summary: 'get_sparse_1 was not drawn: cadence names "ETH", but the series are "BTC".',
+      details: [{ path: "cadence.ETH", issue: "is not a series" }],
+    });
+    expect(await refusal({ ...input, cadence: { BTC: "often" } })).toMatchObject({ details: [{ path: "cadence.BTC" }] });
   });
 
   test.each(["data.items[0].prices", "data.items.0.prices", "$.data.items[0].prices", `["data"]['items'][0]["prices"]`])(

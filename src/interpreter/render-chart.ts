@@ -7,12 +7,15 @@ import { SluiceError } from "../errors/sluice-error.ts";
 import { createToolError, receivedType, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { readPath, rowsAt } from "../evidence/rows-at.ts";
-import { interpreterHints, interpreterParameters } from "../prompts/interpreter-tools.ts";
+import { interpreterHints, interpreterParameters, toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
 import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
+import { checkChartCoverage } from "../protocol/check-chart-coverage.ts";
+import { cadencePattern } from "../protocol/judge-by-cadence.ts";
 import { clipText } from "../text/clip-text.ts";
 import { toFailureToolError } from "./code-interpreter.ts";
+import { toFindings, type Finding } from "./findings.ts";
 
 const TOOL = "render_chart";
 /** An error lists this many names and counts the rest. */
@@ -26,6 +29,7 @@ export const renderChartCallSchema = z.strictObject({
   spec: chartSpecSchema.describe(descriptions.spec),
   title: z.string().max(500).optional().describe(descriptions.title),
   path: z.string().max(500).optional().describe(descriptions.path),
+  cadence: z.record(z.string(), z.string().regex(cadencePattern).nullable()).optional().describe(descriptions.cadence),
 });
 
 /** Reads rows that the host does not parse itself: files, and formats that need Python. */
@@ -37,7 +41,8 @@ export type ReadChartRows = (
   | { readonly ok: false; readonly toolError: ToolError }
 >;
 
-export type ChartAnswer = { ok: true; artifact: ChartArtifact } | ChartRefusal;
+/** `findings`: flaws that the model must repair. `notes`: what the model should know about the coverage of the series. */
+export type ChartAnswer = { ok: true; artifact: ChartArtifact; findings: readonly Finding[]; notes: readonly string[] } | ChartRefusal;
 
 type ChartRefusal = { ok: false; toolError: ToolError };
 
@@ -59,7 +64,7 @@ export async function renderChart(options: RenderChartOptions): Promise<ChartAns
   const refusal = { tool: TOOL, lead: "Nothing was drawn", code: "CHART_INVALID", examples: [example] } as const;
   const parsed = parseArguments(renderChartCallSchema, input, refusal);
   if (!parsed.ok) return parsed;
-  const { alias, spec, title, path } = parsed.data;
+  const { alias, spec, title, path, cadence = {} } = parsed.data;
   const item = evidence.get(alias);
   if (item === null) return unknownAlias(alias, evidence.aliases());
   const found = await findRows(item, path, options);
@@ -72,12 +77,18 @@ export async function renderChart(options: RenderChartOptions): Promise<ChartAns
     const details = toDetails(checkChartWithAllColumns(found.rows, spec), spec, found.rows);
     return refuseToDraw(alias, "the spec does not match the rows", columns, details);
   }
+  const unknown = Object.keys(cadence).filter((name) => !spec.series.some(({ key, label }) => name === key || name === label));
+  if (unknown.length > 0) return refuseCadence(alias, unknown, spec);
+  const { low, unknown: unjudged } = checkChartCoverage(spec, rows, cadence);
+  const diagnostics = { ...(low.length > 0 && { lowCoverage: low }), ...(unjudged.length > 0 && { coverageUnknown: unjudged }) };
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
     const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
     return {
       ok: true,
       artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
+      findings: toFindings(diagnostics, "chart"),
+      notes: toDiagnosticNotes(diagnostics),
     };
   } catch (error) {
     return { ok: false, toolError: toFailureToolError(error, TOOL) };
@@ -171,6 +182,14 @@ function unknownAlias(alias: string, known: readonly string[]): ChartRefusal {
   const summary = `No tool output has the alias ${quote(alias)}.${meant} Known aliases: ${listed}${older}.`;
   const details = [{ path: "alias", issue: "is not known", received_type: "string" }];
   return { ok: false, toolError: createToolError({ code: "ALIAS_UNKNOWN", tool: TOOL, summary, details }) };
+}
+
+function refuseCadence(alias: string, unknown: readonly string[], { series }: ChartSpec): ChartRefusal {
+  const known = series.map(({ key, label }) => quote(label ?? key)).join(", ") || "none";
+  const summary = `${alias} was not drawn: cadence names ${unknown.map(quote).join(", ")}, but the series are ${known}.`;
+  const details = unknown.map((name) => ({ path: appendToPath("cadence", name), issue: "is not a series", received_type: "string" }));
+  const hints = [interpreterHints.knownSeries];
+  return { ok: false, toolError: createToolError({ code: "CHART_INVALID", tool: TOOL, summary, details, hints }) };
 }
 
 function refuseToDraw(alias: string, why: string, columns: readonly string[], details: ToolErrorDetail[] = []): ChartRefusal {

@@ -1,13 +1,7 @@
 import { lookUpError, type ToolErrorCode } from "../errors/error-table.ts";
 import { createToolError, type ToolError, type ToolErrorDetail } from "../errors/tool-error.ts";
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
-import {
-  describeSparseFigure,
-  describeWhatSurvives,
-  interpreterHints,
-  omittedOutputMark,
-  toDiagnosticNotes,
-} from "../prompts/interpreter-tools.ts";
+import { describeWhatSurvives, interpreterHints, omittedOutputMark, toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Figure, FigureAxis, FigureSeries } from "../protocol/figure.ts";
 import { createTickLabels, toPlaceText } from "../protocol/figure-text.ts";
@@ -16,6 +10,7 @@ import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts"
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
 import type { ToolCallResult } from "../tools/tool.ts";
+import { describeFindings, toFindings, type Finding } from "./findings.ts";
 
 /** What a call of `code_interpreter` or `python_code_edit` returned. `text` is JSON within a budget: it counts what it leaves out and names the alias that has all of it. */
 export interface ToolResult extends ToolCallResult {
@@ -26,12 +21,14 @@ export interface ToolResult extends ToolCallResult {
   readonly artifacts: readonly ArtifactEnvelope[];
   /** The alias of the complete result, for later cells and charts. */
   readonly resultAlias: string | null;
+  /** Flaws of what the cell drew. */
+  readonly findings: readonly Finding[];
   /** The call that an agent loop can force next. A successful call can need a repair too. */
   readonly repair: Repair | null;
 }
 
 export interface Repair {
-  tool: "python_code_edit";
+  tool: "python_code_edit" | "render_chart";
   because: string;
 }
 
@@ -65,6 +62,7 @@ export function toToolResult(
     resultAlias,
     aliases,
     cutAliases: aliases.filter((alias) => !isShownInFull(evidence.get(alias)!)),
+    findings: outcome?.status === "ok" ? toFindings(outcome.diagnostics, "figure") : [],
     repair: outcome === undefined ? null : toRepair(outcome),
   };
   return { ...result, text: toModelText(result, evidence, keepsSandbox) };
@@ -136,9 +134,8 @@ const MAX_REASON_CHARACTERS = 500;
 export function toRepair({ status, diagnostics, error }: CellOutcome): Repair | null {
   if (status === "sandbox_lost") return null; // not the code's fault
   if (status === "ok") {
-    const sparse = diagnostics["lowCoverage"];
-    const isSparse = Array.isArray(sparse) && sparse.length > 0;
-    return isSparse ? { tool: "python_code_edit", because: describeSparseFigure(sparse as Record<string, unknown>[]) } : null;
+    const findings = toFindings(diagnostics, "figure");
+    return findings.length === 0 ? null : { tool: "python_code_edit", because: describeFindings(findings) };
   }
   const because = error === undefined ? `The cell ended as ${status}.` : clipText(describeCellError(error), MAX_REASON_CHARACTERS);
   return { tool: "python_code_edit", because };

@@ -40,6 +40,8 @@ export const interpreterParameters = {
     spec: "type; xKey, the column along x; series, each with the key of its column and optionally label, errorKey, yAxis (left or right) and, in a composed chart, type; xAxis, yAxis and yAxisRight with type (time, category, number), label and format. A heatmap has yKey and valueKey, a candlestick ohlc with openKey, highKey, lowKey and closeKey.",
     title: "Shown above the chart.",
     path: 'Where the rows are inside nested data, like "data.items" or "data[0].rows".',
+    cadence:
+      'Only for series along time that are sparse by design: by label or key, the intended step between their points, like "7D" or "1M", or null to skip the check.',
   },
 } as const;
 
@@ -60,6 +62,7 @@ export const interpreterHints = {
   editedLines: "Line and column numbers refer to the edited code. The code of the last cell has not changed.",
   undone:
     "The last cell was undone, but its replacement was not run: variables are as they were before it. Send the same edit again to run the whole cell.",
+  knownSeries: "Name series of the spec, by label or key.",
   reshape: "Reshape it with code_interpreter: build flat rows there and call render_chart(spec, data) in Python.",
 } as const;
 
@@ -76,14 +79,14 @@ export function adviseOnSyntax(message: string, line: string): string[] {
   return /^\s*```/.test(line) ? ["Send the code alone, without Markdown fences."] : [];
 }
 
-/** Why a figure should be edited: some of its lines have few of the expected points. Also shown to the user, as a gap. */
-export function describeSparseFigure(lines: readonly Details[]): string {
+/** Why a figure or chart should be drawn again: some of its series have few of the expected points. Also shown to the user, as a gap. */
+export function describeSparseSeries(drawn: "figure" | "chart", lines: readonly Details[]): string {
   const listed = lines.slice(0, 3).map(({ label, observed, expected }) => {
     const name = JSON.stringify(typeof label === "string" ? clipText(label, 100) : label);
     return `${name} has ${String(observed)} of ${String(expected)} expected points`;
   });
   const more = lines.length > 3 ? `, and ${lines.length - 3} more lines` : "";
-  return `The figure is sparse: ${listed.join("; ")}${more}.`;
+  return `The ${drawn} is sparse: ${listed.join("; ")}${more}.`;
 }
 
 /** `survives`: what later cells find. `keepsSandbox`: whether the next cell runs in the same sandbox. */

@@ -1,7 +1,8 @@
-"""Collects the time series of a chart for the check of coverage. The same as `chartSeries` in check-coverage.ts."""
+"""Collects the time series of a chart for the check of coverage. The same as check-chart-coverage.ts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from sluice.errors import ChartError
 
 def chart_coverage(spec: dict[str, Any], rows: list[dict[str, Any]], cadence: CadenceArgument) -> CoverageReport:
     """The report on the series of a chart."""
-    names = [_label(one) for one in spec["series"]] + ([spec["ohlc"]["closeKey"]] if "ohlc" in spec else [])
-    refuse_unknown_labels(cadence, names, ChartError)
+    labels = {one["key"]: _label(one) for one in spec["series"]}
+    closing = [spec["ohlc"]["closeKey"]] if "ohlc" in spec else []
+    if isinstance(cadence, Mapping):
+        cadence = {name if name in labels.values() else labels.get(name, name): step for name, step in cadence.items()}
+    refuse_unknown_labels(cadence, [*labels.values(), *closing], ChartError)
     report = CoverageReport(cadence)
     report.add([(0, one) for one in chart_series(spec, rows)])
     return report

@@ -124,7 +124,7 @@ it("answers each of 2,000 malformed calls with a valid tool error whose example 
     calls += 1;
     const { error: toolError, text } = answer;
     if (toolError === null) throw new Error("a malformed call was accepted");
-    const nothing = { outcome: null, artifacts: [], aliases: [], cutAliases: [], resultAlias: null, repair: null };
+    const nothing = { outcome: null, artifacts: [], aliases: [], cutAliases: [], resultAlias: null, findings: [], repair: null };
     expect(answer).toEqual({ ...nothing, status: "refused", error: toolError, text });
     const read = toolErrorSchema.parse(JSON.parse(serializeToolError(toolError)));
     expect(read.error_kind).toBe("mcp_input_validation");

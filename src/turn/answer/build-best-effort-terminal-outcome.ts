@@ -77,7 +77,7 @@ function findGaps({ ledger, conversation, plan }: Omit<OutcomeSources, "earlierA
   const gaps = [
     ...toEndGap(end),
     ...findMissingChart(plan, ledger, end),
-    ...findSparseFigures(ledger),
+    ...findFlawedDrawings(ledger),
     ...ledger.serverGaps,
     ...ledger.gaps,
     ...findCoverageEvents({ ledger, conversation }),
@@ -109,11 +109,16 @@ function describeObstacle(last: CallRecord | undefined, { detail }: StepsEnd): s
   return detail?.includes(reason) ? detail : `${last.tool} failed: ${asSentence(reason)}${ended}`;
 }
 
-function findSparseFigures({ cells }: Ledger): Gap[] {
-  return cells.flatMap(({ sparseReason, artifacts, replacedIn }): Gap[] => {
-    if (sparseReason === null || replacedIn !== null) return [];
+/** What was drawn with flaws and not repaired. */
+function findFlawedDrawings({ cells, charts }: Ledger): Gap[] {
+  const current = [...cells, ...charts].filter(({ replacedIn }) => replacedIn === null);
+  return current.flatMap(({ findings, artifacts }) => {
     const title = artifacts[0]?.title;
-    return [{ code: "low_coverage", severity: "minor", detail: `${title === undefined ? "" : `${title}: `}${sparseReason}` }];
+    return findings.map(({ code, detail }): Gap => ({
+      code,
+      severity: "minor",
+      detail: `${title === undefined ? "" : `${title}: `}${detail}`,
+    }));
   });
 }
 

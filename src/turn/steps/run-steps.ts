@@ -4,7 +4,7 @@ import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { StopReason } from "../../protocol/turn-result.ts";
 import { describeSpentModelBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
 import { asSentence } from "../describe-error.ts";
-import type { Ledger } from "../ledger.ts";
+import type { ChartRecord, Ledger } from "../ledger.ts";
 import type { TurnTools } from "../tools/turn-tools.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { askModel, type ModelCall, type ModelReply } from "./ask-model.ts";
@@ -37,7 +37,8 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
     const stopped = endByClock(clock, budgets);
     if (stopped !== null) return stopped;
     ledger.steps = step;
-    const forcedTool = step === maxSteps ? "final_response" : chooseForcedEdit(ledger, forcedEdits);
+    const forcedTool = step === maxSteps ? "final_response" : chooseForcedRepair(ledger, forcedEdits);
+    ledger.forcedTool = forcedTool;
     const { reply, calls } = await takeStep(options, step, forcedTool);
 
     const failed = endByClock(clock, budgets) ?? endByError(reply, step);
@@ -140,16 +141,27 @@ function malformedCall(tool: string, reason: string): ToolError {
   });
 }
 
-/** How often the model is forced to edit one sparse figure before the figure becomes a gap. */
+/** How often the model is forced to edit the code behind one flawed figure or chart before it becomes a gap. */
 const MAX_FORCED_EDITS = 2;
 
-/** Forces an edit while the current figure is sparse, and adds the step to `forcedEdits`. Returns null when the model may choose. */
-function chooseForcedEdit({ editableCell, cells, steps }: Ledger, forcedEdits: number[]): "python_code_edit" | null {
-  if (editableCell === null || editableCell.sparseReason === null) return null;
-  const drawnIn = cells.findLast(({ tool }) => tool === "code_interpreter")?.step ?? 0;
-  if (forcedEdits.filter((step) => step > drawnIn).length >= MAX_FORCED_EDITS) return null;
-  forcedEdits.push(steps);
-  return "python_code_edit";
+/**
+ * Forces a repair while something that was drawn has findings: an edit of the last cell if it drew it or if the chart shows its result, otherwise one
+ * second render. Returns null when the model may choose.
+ */
+function chooseForcedRepair(ledger: Ledger, forcedEdits: number[]): "python_code_edit" | "render_chart" | null {
+  const { editableCell, cells, flawedCharts, steps } = ledger;
+  const isOfCell = ({ alias }: ChartRecord): boolean => editableCell !== null && alias === editableCell.resultAlias;
+  if (editableCell !== null && (editableCell.findings.length > 0 || flawedCharts.some(isOfCell))) {
+    const drawnIn = cells.findLast(({ tool }) => tool === "code_interpreter")?.step ?? 0;
+    if (forcedEdits.filter((step) => step > drawnIn).length < MAX_FORCED_EDITS) {
+      forcedEdits.push(steps);
+      return "python_code_edit";
+    }
+  }
+  const unrepaired = flawedCharts.filter((chart) => !chart.isForced && !isOfCell(chart));
+  if (unrepaired.length === 0) return null;
+  ledger.forceRender(unrepaired);
+  return "render_chart";
 }
 
 /** Null while the turn may continue. */

@@ -3,12 +3,12 @@ import type { CodeModeTool } from "../../execute/create-code-mode.ts";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import type { Tool, ToolCallResult } from "../../tools/tool.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "./interpreter-tools.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type ChartToolResult } from "./interpreter-tools.ts";
 
 export interface CodeInterpreterTools {
   code_interpreter: AiSdkTool<unknown, ToolResult>;
   python_code_edit: AiSdkTool<unknown, ToolResult>;
-  render_chart: AiSdkTool<unknown, ToolCallResult>;
+  render_chart: AiSdkTool<unknown, ChartToolResult>;
 }
 
 /** Returns the interpreter as AI SDK tools, and the instructions for using them. Await running tools before `disposeTurnSandbox(turn)`. */

@@ -5,9 +5,10 @@ import { codeInterpreterCallSchema } from "../../interpreter/call-contract/code-
 import { inSpan } from "../../interpreter/in-span.ts";
 import { pythonCodeEditCallSchema, runPythonCodeEdit } from "../../interpreter/python-code-edit.ts";
 import { interpreterDescriptions } from "../../prompts/interpreter-tools.ts";
-import type { ToolResult } from "../../interpreter/tool-result.ts";
+import { describeFindings, type Finding } from "../../interpreter/findings.ts";
+import type { Repair, ToolResult } from "../../interpreter/tool-result.ts";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
-import { toErrorResult, type Tool } from "../../tools/tool.ts";
+import { toErrorResult, type Tool, type ToolCallResult } from "../../tools/tool.ts";
 
 export interface InterpreterContext extends CallOptions {
   readonly turn: InterpreterTurn;
@@ -36,7 +37,13 @@ export const pythonCodeEditTool: Tool<InterpreterContext, ToolResult> = {
   run: (input, { turn, ...rest }) => runPythonCodeEdit(turn, input, rest),
 };
 
-export const renderChartTool: Tool<InterpreterContext> = {
+/** What `render_chart` returned. */
+export interface ChartToolResult extends ToolCallResult {
+  /** Flaws of the chart. */
+  readonly findings: readonly Finding[];
+}
+
+export const renderChartTool: Tool<InterpreterContext, ChartToolResult> = {
   name: "render_chart",
   title: "Draw a chart",
   description: interpreterDescriptions.render_chart,
@@ -49,11 +56,14 @@ export const renderChartTool: Tool<InterpreterContext> = {
       span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
       if (!answer.ok) {
         span.fail(answer.toolError.error_code);
-        return toErrorResult(answer.toolError, answer.toolError.error_kind === "mcp_input_validation" ? "refused" : "error");
+        const status = answer.toolError.error_kind === "mcp_input_validation" ? "refused" : "error";
+        return { ...toErrorResult(answer.toolError, status), findings: [] };
       }
+      const { findings, notes } = answer;
       const { kind, url, contentHash, spec, data, title } = answer.artifact;
       const chart = { kind, url, contentHash, title, type: spec.type, rows: data.length }; // the model has the rows under their alias
-      const text = JSON.stringify({ status: "ok", artifacts: [chart] });
-      return { status: "ok", text, error: null, artifacts: [answer.artifact] };
+      const repair: Repair | null = findings.length === 0 ? null : { tool: "render_chart", because: describeFindings(findings) };
+      const text = JSON.stringify({ status: "ok", ...(repair && { repair }), artifacts: [chart], ...(notes.length > 0 && { notes }) });
+      return { status: "ok", text, error: null, artifacts: [answer.artifact], findings };
     }),
 };

@@ -6,7 +6,7 @@ import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
 import type { Ledger } from "../ledger.ts";
 import { fromToolCallResult, type CallResult, type OpenCall } from "../steps/turn-calls.ts";
-import { codeInterpreterTool, pythonCodeEditTool, renderChartTool } from "./interpreter-tools.ts";
+import { codeInterpreterTool, pythonCodeEditTool, renderChartTool, type ChartToolResult } from "./interpreter-tools.ts";
 
 /** A tool in the form that the steps of a turn run. */
 export type TurnTool = Tool<OpenCall, CallResult>;
@@ -29,9 +29,13 @@ export function createOwnTools(options: OwnToolsOptions): readonly TurnTool[] {
   const cells = options.hasSandbox ? [codeInterpreterTool, pythonCodeEditTool] : [];
   return [
     ...cells.map((tool) => createCellTool(tool, options)),
-    toTurnTool(renderChartTool, () => chart),
+    { ...renderChartTool, run: async (input) => toChartCall(await renderChartTool.run(input, chart)) },
     toTurnTool(finalResponseTool, () => ledger),
   ];
+}
+
+function toChartCall(result: ChartToolResult): CallResult {
+  return { ...fromToolCallResult(result), findings: result.findings };
 }
 
 function createCellTool(tool: typeof codeInterpreterTool, { interpreter, ledger, emit, signal }: OwnToolsOptions): TurnTool {
@@ -51,22 +55,22 @@ function createCellTool(tool: typeof codeInterpreterTool, { interpreter, ledger,
 }
 
 function toCellReport(
-  { outcome, repair, resultAlias, artifacts, error }: ToolResult,
+  { outcome, findings, resultAlias, artifacts, error }: ToolResult,
   { last }: InterpreterTurn,
-): Pick<CallResult, "cell" | "brief"> {
+): Pick<CallResult, "cell" | "findings" | "brief"> {
   if (outcome === null) return {};
   const { code, postProcessingContract } = last!.call;
   const { inputAliases, reason } = postProcessingContract;
   const isOk = outcome.status === "ok";
-  const cell = { isOk, code, inputAliases, reason, sparseReason: repair?.because ?? null, sandboxMs: outcome.timing.totalMs };
-  if (error !== null) return { cell };
+  const cell = { isOk, code, inputAliases, reason, sandboxMs: outcome.timing.totalMs };
+  if (error !== null) return { cell, findings };
   const brief = JSON.stringify({
     status: "ok",
     ...(resultAlias === null ? {} : { resultAlias }),
     artifacts: artifacts.map(({ kind, contentHash, title }) => ({ kind, contentHash, title })),
     note: shortenedCellNote,
   });
-  return { cell, brief };
+  return { cell, findings, brief };
 }
 
 /** Ends the turn. Refuses only a call without an answer; extra fields are ignored. */

@@ -1,0 +1,96 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { cacheDirectory } from "../src/config/environment.ts";
+import { createRuntime } from "../src/create-runtime.ts";
+import type { TurnResult } from "../src/protocol/turn-result.ts";
+import type { LocalTool } from "../src/tools/create-local-source.ts";
+import { runTurn } from "../src/turn/run-turn.ts";
+import { call, final, scriptedModel, testTurn, type Script, type StepReply, type TestTurn } from "./turn-fixtures.ts";
+
+/** What a turn does when something that was drawn or stated hides who was counted. Real cells; the model is scripted. */
+const runtime = createRuntime({ cacheDirectory: cacheDirectory(), poolSize: 0 });
+afterAll(() => runtime.close());
+
+/** 90 days of a price; `known`: the days that have one. */
+const getDays: LocalTool = {
+  name: "get_days",
+  description: "Daily prices.",
+  inputSchema: { type: "object", properties: { known: { type: "array", items: { type: "number" } } } },
+  annotations: { readOnlyHint: true },
+  execute: ({ known }) =>
+    Array.from({ length: 90 }, (_, day) => ({
+      day: new Date(Date.UTC(2026, 0, 1 + day)).toISOString().slice(0, 10),
+      price: !Array.isArray(known) || known.includes(day) ? 100 + day : null,
+    })),
+};
+
+async function run(script: Script, question = "Plot the price by day."): Promise<TestTurn & { readonly result: TurnResult }> {
+  const turn = testTurn({ model: scriptedModel({ plan: { chartIntent: "explicit" }, ...script }), question, tools: [getDays] });
+  return { ...turn, result: await runTurn(runtime, turn.request) };
+}
+
+const forced = ({ of }: TestTurn): (string | undefined)[] => of("step-start").map((step) => step.forced);
+const spec = { type: "line", xKey: "day", series: [{ key: "price", label: "Price" }] };
+const draw = (alias: string, more: object = {}): StepReply => call("render_chart", { alias, spec, title: "Price by day", ...more });
+const cell = (code: string, inputAliases: string[], expectedArtifacts: string[] = []): StepReply =>
+  call("code_interpreter", {
+    code,
+    postProcessingContract: { operation: "derive_metric", reason: "Asked for.", inputAliases, expectedArtifacts },
+  });
+const sparse = call("get_days", { known: [10, 70] });
+const detail = 'Price by day: The chart is sparse: "Price" has 2 of 90 expected points.';
+
+describe("a sparse chart of render_chart", () => {
+  test("forces one second render, then becomes a gap, and the confidence is not high", async () => {
+    const turn = await run({ steps: [sparse, draw("get_days_1"), draw("get_days_1"), final("Chart 1 has the price.")] });
+    expect(forced(turn)).toEqual([undefined, undefined, "render_chart", undefined]);
+    expect(turn.result.gaps).toEqual([{ code: "low_coverage", severity: "minor", detail }]);
+    expect(turn.result.outcome.stopReason).toBe("complete_answer");
+    expect(turn.result.confidence).toEqual({ level: "medium", reason: detail });
+    expect(turn.result.answer).toContain(detail);
+    expect(turn.result.artifacts).toHaveLength(1);
+  });
+
+  test("is replaced by a second render of complete rows", async () => {
+    const turn = await run({
+      steps: [sparse, call("get_days"), draw("get_days_1"), draw("get_days_2"), final("Chart 1 has the price.")],
+    });
+    expect(forced(turn)).toEqual([undefined, undefined, undefined, "render_chart", undefined]);
+    expect(turn.result.gaps).toEqual([]);
+    const [first, second] = turn.of("artifact");
+    expect(second!.replaces).toEqual([first!.artifact.contentHash]);
+    expect(turn.result.artifacts.map(({ contentHash }) => contentHash)).toEqual([second!.artifact.contentHash]);
+  });
+
+  test("is accepted when it is sparse by design", async () => {
+    const turn = await run({ steps: [sparse, draw("get_days_1", { cadence: { price: null } }), final("Chart 1 has the price.")] });
+    expect(forced(turn)).toEqual([undefined, undefined, undefined]);
+    expect(turn.result.gaps).toEqual([]);
+  });
+
+  test("of a cell's result forces an edit of the cell, which replaces it", async () => {
+    const code = "df = to_frame(get_days_1)\nset_result(df)";
+    const edit = call("python_code_edit", {
+      edits: [{ oldText: "set_result(df)", newText: "set_result(df.assign(price=df.price.interpolate()).dropna())" }],
+    });
+    const turn = await run({ steps: [sparse, cell(code, ["get_days_1"]), draw("result_1"), edit, draw("result_2"), final("Chart 1.")] });
+    expect(forced(turn)).toEqual([undefined, undefined, undefined, "python_code_edit", undefined, undefined]);
+    expect(turn.result.gaps).toEqual([]);
+    expect(turn.result.artifacts).toEqual([turn.of("artifact")[1]!.artifact]);
+    expect(turn.result.artifacts[0]).toMatchObject({ data: expect.objectContaining({ length: 80 }) });
+  });
+
+  test("two of them force one step, in which the model can draw both again", async () => {
+    const both = (alias: string): StepReply => ({
+      calls: [
+        { tool: "render_chart", input: { alias, spec, title: "A" } },
+        { tool: "render_chart", input: { alias, spec: { ...spec, type: "bar" }, title: "B" } },
+      ],
+    });
+    const turn = await run({ steps: [sparse, call("get_days"), both("get_days_1"), both("get_days_2"), final("Chart 1 and Chart 2.")] });
+    expect(forced(turn)).toEqual([undefined, undefined, undefined, "render_chart", undefined]);
+    const hashes = turn.of("artifact").map(({ artifact }) => artifact.contentHash);
+    expect(turn.of("artifact").map(({ replaces }) => replaces)).toEqual([[], [], [hashes[0]], [hashes[1]]]);
+    expect(turn.result.artifacts.map(({ title }) => title)).toEqual(["A", "B"]);
+    expect(turn.result.gaps).toEqual([]);
+  });
+});
