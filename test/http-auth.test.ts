@@ -45,20 +45,27 @@ describe("authentication", { timeout: 240_000 }, () => {
       error: {
         code: "UNAUTHORIZED",
         message: "The request has no valid token.",
-        hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed.",
+        hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed, or create one with `sluice login-link`.",
       },
     });
   });
 
   test("exchanges a login link once for a cookie that scripts cannot read, and redirects", async () => {
-    const [link] = open.server.loginLinks;
-    const head = await open.request(link!.url, { token: null, method: "HEAD" }); // does not use up the link
+    const link = open.server.createLoginLink();
+    const head = await open.request(link, { token: null, method: "HEAD" });
     expect([head.status, head.headers.get("allow"), head.headers.get("content-type")]).toEqual([
       405,
       "GET",
       "application/json; charset=utf-8",
     ]);
-    const login = await open.request(link!.url, { token: null });
+    for (let time = 0; time < 2; time += 1) {
+      const page = await open.request(link, { token: null }); // does not use up the link
+      expect([page.status, page.headers.get("set-cookie"), page.headers.get("cache-control")]).toEqual([200, null, "no-store"]);
+      expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(page.headers.get("content-security-policy")).toContain("form-action 'self'; frame-ancestors 'none'");
+      expect(await page.text()).toContain("as the tenant <strong>local</strong>");
+    }
+    const login = await open.logIn(link);
     expect([login.status, login.headers.get("location"), login.headers.get("referrer-policy")]).toEqual([303, "/", "no-referrer"]);
     const cookie = login.headers.get("set-cookie")!;
     expect(cookie).toMatch(
@@ -67,9 +74,10 @@ describe("authentication", { timeout: 240_000 }, () => {
     const headers = { cookie: cookie.split(";")[0]! };
     expect((await open.request("/api/info", { headers })).status).toBe(200);
 
-    const again = await open.request(link!.url, { token: null });
+    const again = await open.logIn(link);
     expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
-    expect(await again.text()).toContain("A link works once and expires after a day.");
+    const reopened = await open.request(link, { token: null });
+    expect([reopened.status, await reopened.text()]).toEqual([403, expect.stringContaining("A link works once and expires after a day.")]);
 
     await open.restart();
     expect(
@@ -87,7 +95,35 @@ describe("authentication", { timeout: 240_000 }, () => {
   test("creates a login link for a request with a token", async () => {
     const { status, body } = await open.call<{ url: string }>("POST", "/api/login-links");
     expect(status).toBe(201);
-    expect((await open.request(body.url, { token: null })).status).toBe(303);
+    expect((await open.logIn(body.url)).status).toBe(303);
+  });
+
+  test("logs in only for the button of its own page, and says whose login that would replace", async () => {
+    const { host } = new URL(open.url);
+    const link = open.server.createLoginLink();
+    const body = new URLSearchParams({ code: new URL(link).searchParams.get("code")! });
+    for (const [headers, code] of [
+      [{}, "ORIGIN_MISSING"],
+      [{ origin: "https://evil.example" }, "ORIGIN_NOT_ALLOWED"],
+      [{ origin: "null" }, "ORIGIN_NOT_ALLOWED"],
+      [{ origin: "http://127.0.0.1:1" }, "ORIGIN_NOT_ALLOWED"],
+      [{ origin: `http://${host}`, "sec-fetch-site": "cross-site" }, "ORIGIN_NOT_ALLOWED"],
+      [{ "sec-fetch-site": "same-site" }, "ORIGIN_NOT_ALLOWED"],
+      [{ "sec-fetch-site": "none" }, "ORIGIN_NOT_ALLOWED"],
+    ] as const) {
+      const refused = await open.request("/login", { token: null, method: "POST", headers: { ...headers }, body });
+      expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, code]);
+      expect(refused.headers.get("set-cookie")).toBeNull();
+    }
+    const large = await open.request("/login", {
+      ...{ token: null, method: "POST", headers: { origin: open.url } },
+      body: new URLSearchParams({ code: "x".repeat(5000) }),
+    });
+    expect(large.status).toBe(413);
+    const login = await open.request("/login", { token: null, method: "POST", headers: { "sec-fetch-site": "same-origin" }, body });
+    const cookie = login.headers.get("set-cookie")!.split(";")[0]!;
+    const page = await open.request(open.server.createLoginLink(), { token: null, headers: { cookie } });
+    expect(await page.text()).toContain("This browser is now logged in as <strong>local</strong>. Logging in ends that.");
   });
 
   test("refuses unknown hosts, as protection against DNS rebinding", async () => {
@@ -106,7 +142,7 @@ describe("authentication", { timeout: 240_000 }, () => {
     for (const origin of ["https://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
       expect([origin, ...codeOf(await raw({ host, origin, authorization: bearer() }))]).toEqual([origin, 403, "ORIGIN_NOT_ALLOWED"]);
     const link = await open.call<{ url: string }>("POST", "/api/login-links");
-    const cookie = (await open.request(link.body.url, { token: null })).headers.get("set-cookie")!.split(";")[0]!;
+    const cookie = (await open.logIn(link.body.url)).headers.get("set-cookie")!.split(";")[0]!;
     const post = { path: "/api/login-links", method: "POST" };
     expect(codeOf(await raw({ host, cookie }, post))).toEqual([403, "ORIGIN_MISSING"]);
     expect((await raw({ host, cookie, origin: `http://${host}` }, post)).status).toBe(201);
@@ -125,9 +161,9 @@ describe("authentication", { timeout: 240_000 }, () => {
       "ORIGIN_NOT_ALLOWED",
     ]);
     const { body } = await open.call<{ url: string }>("POST", "/api/login-links");
-    for (const link of [body.url, open.server.loginLinks[0]!.url]) {
+    for (const link of [body.url, open.server.createLoginLink()]) {
       expect(link).toMatch(/^https:\/\/sluice\.example:8443\/login\?code=/);
-      const login = await open.request(link.slice("https://sluice.example:8443".length), { token: null });
+      const login = await open.logIn(link);
       expect(login.headers.get("set-cookie")).toMatch(/; HttpOnly; SameSite=Strict; Max-Age=2592000; Secure$/);
     }
     expect(JSON.parse(open.server.snippet)).toMatchObject({ mcpServers: { sluice: { url: "https://sluice.example:8443/mcp" } } });
@@ -155,12 +191,13 @@ describe("authentication", { timeout: 240_000 }, () => {
   });
 
   test("logs no tokens, cookies, login codes or bodies", async () => {
-    const code = new URL(open.server.loginLinks[0]!.url).searchParams.get("code")!;
-    await open.request(`/login?code=${code}`, { token: null });
+    const link = open.server.createLoginLink();
+    const code = new URL(link).searchParams.get("code")!;
+    await open.logIn(link);
     await open.call("POST", "/api/turns", { question: "Something private.", wait: true });
     const log = open.log.join("");
     for (const secret of [code, open.server.tokens.generated!, "sluice_session_", "Something private"]) expect(log).not.toContain(secret);
-    expect(log).toContain('"event":"request","method":"GET","path":"/login","status":303');
+    expect(log).toContain('"event":"request","method":"POST","path":"/login","status":303');
   });
 });
 
@@ -221,17 +258,20 @@ describe("tenants", { timeout: 240_000 }, () => {
     expect(messages).toHaveLength(2);
   });
 
-  test("cannot see numbers of all tenants unless they are operators; each tenant gets a login link", async () => {
+  test("cannot see numbers of all tenants unless they are operators", async () => {
     expect((await open.request("/api/ops")).status).toBe(200);
     const refused = await open.request("/api/ops", { token: tokens.bob });
     expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([403, "OPERATORS_ONLY"]);
-    expect(open.server.loginLinks.map(({ tenant }) => tenant)).toEqual(["ann", "bob"]);
+    expect(open.server.tenants).toEqual(["ann", "bob"]);
     expect(open.server.tokens.generated).toBeNull();
   });
 
   test("cannot see numbers of all tenants in a browser unless they are operators", async () => {
     const cookies = await Promise.all(
-      open.server.loginLinks.map(async ({ url }) => (await open.request(url, { token: null })).headers.get("set-cookie")!.split(";")[0]!),
+      open.server.tenants.map(async (tenant) => {
+        const login = await open.logIn(open.server.createLoginLink(tenant));
+        return login.headers.get("set-cookie")!.split(";")[0]!;
+      }),
     );
     const ask = async (cookie: string, path: string, method = "GET"): Promise<unknown> => {
       const response = await open.request(path, { method, headers: { cookie, origin: open.url } });

@@ -93,7 +93,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       operations()
         .filter(({ operation }) => operation.security?.length === 0)
         .map(({ path }) => path),
-    ).toEqual(["/login", "/healthz"]);
+    ).toEqual(["/login", "/login", "/healthz"]);
   });
 
   test("matches the responses of the server, successful and failed", async () => {
@@ -120,6 +120,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
       answerApproval: { approved: true },
       runCell: { turnId: turn.turnId, cell: 1, code: "set_result(1)" },
       uploadFile: "a,b\n1,2\n",
+      confirmLogin: "code=unknown",
       writeParquet: { columns: ["a"], rows: [[1]] },
       postMcp: { jsonrpc: "2.0", id: 1, method: "ping" },
     };
@@ -135,7 +136,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
         body === undefined
           ? {}
           : typeof body === "string"
-            ? { body }
+            ? { body, headers: { origin: open.url } }
             : {
                 body: JSON.stringify(body),
                 headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
@@ -151,6 +152,7 @@ describe("the OpenAPI document", { timeout: 240_000 }, () => {
     }
     expect(seen).toMatchObject({
       login: 403,
+      confirmLogin: 403,
       health: 200,
       readiness: 200,
       metrics: 200,

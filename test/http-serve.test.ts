@@ -111,7 +111,15 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     expect(server.stdout()).toContain(
       `configuration: no sluice.config.json found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo\n`,
     );
-    expect(server.stdout()).toContain(`Open in a browser (works once):\n  ${server.url}/login?code=`);
+    // Standard output is not a terminal here, and may be kept as a log.
+    expect(`${server.stdout()}${server.stderr()}`).not.toContain("/login?code=");
+    expect(server.stdout()).toContain("\nTo log in with a browser, run on this machine: sluice login-link\n");
+    const linked = (...args: string[]) =>
+      spawnSync(sluice, ["login-link", ...args], { cwd: directory, env: environment(), encoding: "utf8" });
+    const { stdout: link, stderr: linkErrors } = linked();
+    expect([link, linkErrors]).toEqual([expect.stringMatching(/^http:.*\/login\?code=[\w-]{43}\n$/), ""]);
+    expect(await (await fetch(link.trim())).text()).toContain("as the tenant <strong>local</strong>");
+    expect(linked("--tenant", "x")).toMatchObject({ status: 2, stderr: expect.stringContaining('Tenants: "local".') });
     const snippet = JSON.parse(/^\{[\s\S]*^\}/m.exec(server.stdout())![0]) as unknown;
     expect(snippet).toEqual({ mcpServers: { sluice: { url: `${server.url}/mcp`, headers: { Authorization: `Bearer ${server.token}` } } } });
     expect([model, statSync(path.join(directory, "data/artifacts/server-token")).mode & 0o777]).toEqual(["demo", 0o600]);
@@ -122,7 +130,42 @@ describe("sluice serve", { timeout: 240_000 }, () => {
     expect(page.headers.get("content-security-policy")).not.toMatch(/script-src[^;]*unsafe/);
     expect(await server.end("SIGTERM")).toBe(0);
     await untilNothingIsLeft();
+    expect(linked()).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("No server that needs a login runs on the data directory"),
+    });
     for (const line of server.stderr().trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ level: "info" });
+  });
+
+  test("prints a login link to a terminal, for the first tenant only", async () => {
+    configure();
+    const file = path.join(directory, "sluice.config.json");
+    const configuration = JSON.parse(readFileSync(file, "utf8")) as object;
+    const tokens = ["ann", "bob"].map((tenant, at) => ({ tenant, sha256: String(at).repeat(64) }));
+    writeFileSync(file, JSON.stringify({ ...configuration, auth: { tokens } }));
+    // `script` gives the command a terminal.
+    const started = spawn("script", ["-qec", `${sluice} serve --port 0`, "/dev/null"], {
+      cwd: directory,
+      env: environment(),
+      detached: true,
+    });
+    child = started;
+    let shown = "";
+    await new Promise<void>((resolve, reject) => {
+      started.stdout.on("data", (text: Buffer) => {
+        shown += text.toString().replaceAll("\r", "");
+        if (/^}\n\n$/m.test(shown)) resolve();
+      });
+      started.once("exit", () => reject(new Error(`it ended: ${shown}`)));
+    });
+    expect(shown).toContain("\nOpen in a browser (works once), as ann:\n  http://127.0.0.1:");
+    expect(shown.match(/\/login\?code=/g)).toHaveLength(1);
+    expect(shown).toContain("\nFor another tenant: sluice login-link --tenant NAME\n");
+    const { stdout: link } = spawnSync(sluice, ["login-link", "--tenant", "bob"], { cwd: directory, env: environment(), encoding: "utf8" });
+    expect(await (await fetch(link.trim())).text()).toContain("as the tenant <strong>bob</strong>");
+    const ended = new Promise((resolve) => started.once("exit", resolve));
+    process.kill(-started.pid!, "SIGTERM");
+    await ended;
   });
 
   test("stops on SIGTERM: ends turns that run too long with a result, and leaves nothing behind", async () => {

@@ -68,7 +68,8 @@ export const texts = {
     driver: (driver: string): string => `Python runs in ${driver}`,
     noDriver: "No sandbox is available",
     loggedOut: "You are logged out",
-    loggedOutHint: "Open a login link from the terminal in which `sluice serve` runs.",
+    loggedOutHint: "Run `sluice login-link` on the machine of the server, and open the link that it prints.",
+    tenant: (name: string): string => `Tenant: ${name}`,
   },
   conversation: {
     title: "Conversation",

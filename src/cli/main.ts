@@ -17,6 +17,7 @@ Set it up:
   sluice doctor             test which sandbox drivers work on this machine
   sluice config             print the effective configuration and where each value comes from
   sluice snapshot           build, show or verify the file system that sandboxes start from
+  sluice login-link         print a link that logs a browser in to the running server
   sluice prune              remove old conversations and unused files
 
   sluice COMMAND --help     describe a command and its options
@@ -34,6 +35,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   ask: async () => await import("./commands/ask.ts").then(({ askCommand: run, askUsage: usage }) => ({ run, usage })),
   mcp: async () => await import("./commands/mcp.ts").then(({ mcpCommand: run, mcpUsage: usage }) => ({ run, usage })),
   serve: async () => await import("./commands/serve.ts").then(({ serveCommand: run, serveUsage: usage }) => ({ run, usage })),
+  "login-link": async () =>
+    await import("./commands/login-link.ts").then(({ loginLinkCommand: run, loginLinkUsage: usage }) => ({ run, usage })),
   prune: async () => await import("./commands/prune.ts").then(({ pruneCommand: run, pruneUsage: usage }) => ({ run, usage })),
   config: async () => await import("./commands/config.ts").then(({ configCommand: run, configUsage: usage }) => ({ run, usage })),
   doctor: async () => await import("./commands/doctor.ts").then(({ doctorCommand: run, doctorUsage: usage }) => ({ run, usage })),

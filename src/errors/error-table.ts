@@ -334,7 +334,7 @@ export const errorTable = {
   },
   UNAUTHORIZED: {
     meaning: "The token or login is missing or not valid.",
-    hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed.",
+    hint: "Programs send `Authorization: Bearer TOKEN`. In a browser, open the one-time link that `sluice serve` printed, or create one with `sluice login-link`.",
     status: 401,
   },
   OPERATORS_ONLY: {
@@ -343,7 +343,7 @@ export const errorTable = {
     status: 403,
   },
   ORIGIN_MISSING: {
-    meaning: "A request with a login cookie has no Origin header.",
+    meaning: "A request with a login cookie, or one that logs in, has no Origin header.",
     hint: "Programs should use a bearer token.",
     status: 403,
   },
@@ -375,9 +375,15 @@ export const errorTable = {
     status: 503,
   },
   UPLOAD_REMOVED: { meaning: "The file was removed during the upload.", retryable: true, hint: "Upload it again.", status: 503 },
+  SERVER_NOT_RUNNING: {
+    meaning: "No server that needs a login runs on the data directory.",
+    hint: "Start `sluice serve` first, and run this command as the same user with the same configuration (--config, SLUICE_DATA).",
+    exit: 2,
+  },
+  TENANT_UNKNOWN: { meaning: "The tenant has no token.", hint: "Use a tenant of auth.tokens in the configuration.", exit: 2 },
   LOGIN_LINK_USED: {
     meaning: "The one-time link was already used or has expired.",
-    hint: "Create a new link: POST /api/login-links.",
+    hint: "Create a new link: `sluice login-link`, or POST /api/login-links.",
     status: 403,
   },
   METHOD_NOT_ALLOWED: { meaning: "This address does not support the HTTP method.", hint: "Use GET.", status: 405 },

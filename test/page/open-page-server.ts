@@ -81,6 +81,7 @@ export async function openPageServer(first?: ModelScript): Promise<PageServer> {
       const { url } = await call<{ url: string }>("POST", "/api/login-links");
       const page = await openPage(browser, options);
       await page.goto(url);
+      await page.getByRole("button", { name: "Log in as" }).click();
       await page.locator(".composer").waitFor();
       return page;
     },

@@ -11,7 +11,8 @@ export const serveUsage = `Usage: sluice serve [OPTIONS]
 
 Serves the chat page, the HTTP API and MCP. Without a configuration, it uses a bundled sample with
 made-up market data and a model that needs no API key.
-In a browser, open the one-time link that the server prints. Programs send the printed token.
+In a browser, open the one-time link that the server prints in a terminal, or run \`sluice login-link\`.
+Programs send the printed token.
 
   --port N             port to listen on; default: 8787
   --host ADDRESS       address to listen on; default: 127.0.0.1, which only this machine can reach
@@ -41,7 +42,7 @@ export async function serveCommand(args: string[], signal: AbortSignal): Promise
   const log = createLog({ ...options, write: (line) => void process.stderr.write(line) });
   redirectConsole(console, log);
   await using server = await openServer({ ...options, loaded, environment, workingDirectory: process.cwd(), log, signal });
-  process.stdout.write(describe(server, options.isOpen));
+  process.stdout.write(describe(server, { ...options, isTerminal: process.stdout.isTTY }));
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
@@ -82,16 +83,20 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
+interface DescribeOptions {
+  readonly isOpen: boolean;
+  readonly isTerminal: boolean;
+  readonly config?: string | undefined;
+}
+
 /** Tells the user how to connect. This is separate from the log, which never contains a token. */
-function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }: RunningServer, isOpen: boolean): string {
-  const links = loginLinks.map(({ tenant, url: link }) => `  ${loginLinks.length > 1 ? `${tenant}: ` : ""}${link}`);
+function describe(server: RunningServer, options: DescribeOptions): string {
+  const { url, publicUrl, driver, model, tokens, snippet } = server;
   return [
     `address: ${publicUrl === null ? url : `${publicUrl} (listening on ${url})`}`,
     `sandbox: ${driver}`,
     `model: ${model.name ?? `none. ${model.problem}`}`,
-    ...(isOpen
-      ? ["", "--no-auth: NO TOKEN IS REQUIRED. Every program and every user of this machine can read and run everything here.", `  ${url}/`]
-      : ["", "Open in a browser (works once):", ...links]),
+    ...describeLogin(server, options),
     ...(tokens.generated === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.generated}`]),
     "",
     "For a desktop client, add this to its configuration:",
@@ -99,4 +104,18 @@ function describe({ url, publicUrl, driver, model, tokens, loginLinks, snippet }
     "",
     "",
   ].join("\n");
+}
+
+/** A link is printed to a terminal only: other output is often kept as a log. */
+function describeLogin({ url, tenants, createLoginLink }: RunningServer, { isOpen, isTerminal, config }: DescribeOptions): string[] {
+  if (isOpen)
+    return [
+      "",
+      "--no-auth: NO TOKEN IS REQUIRED. Every program and every user of this machine can read and run everything here.",
+      `  ${url}/`,
+    ];
+  const command = `sluice login-link${config === undefined ? "" : ` --config ${config}`}`;
+  if (!isTerminal) return ["", `To log in with a browser, run on this machine: ${command}`];
+  const others = tenants.length === 1 ? [] : [`For another tenant: ${command} --tenant NAME`];
+  return ["", `Open in a browser (works once)${tenants.length === 1 ? "" : `, as ${tenants[0]}`}:`, `  ${createLoginLink()}`, ...others];
 }

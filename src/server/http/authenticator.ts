@@ -5,6 +5,7 @@ import type { AuthToken } from "../../config/configuration-schema.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import type { LoginRows } from "../../history/rows.ts";
 import { HttpFailure } from "./http-failure.ts";
+import type { LoginCodes } from "./login-codes.ts";
 
 /** Who sent a request. A request only ever sees and changes data of its tenant. */
 export interface Principal {
@@ -29,6 +30,7 @@ export interface AcceptedToken {
 export interface AuthenticatorOptions {
   readonly tokens: readonly AcceptedToken[];
   readonly logins: LoginRows;
+  readonly codes: LoginCodes;
   /** Part of the cookie's name, because browsers send cookies to all ports of a host. */
   readonly port: number;
   /** Restricts cookies to TLS, for a server that clients reach by https. */
@@ -38,25 +40,23 @@ export interface AuthenticatorOptions {
   readonly now?: () => Date;
 }
 
-/** Unused login codes per tenant. A further one replaces the oldest. */
-const MAX_CODES = 100;
-const CODE_LIFETIME_MS = 24 * 60 * 60_000;
 const LOGIN_LIFETIME_S = 30 * 24 * 60 * 60;
 
 /** Identifies the sender of a request by bearer token or by cookie, and logs browsers in and out. */
 export class Authenticator {
   readonly mode: "none" | "token";
+  readonly codes: LoginCodes;
   readonly #tokens: readonly AcceptedToken[];
   readonly #logins: LoginRows;
   readonly #cookieName: string;
   readonly #isSecure: boolean;
   readonly #now: () => Date;
-  readonly #codes = new Map<string, { tenant: string; isOperator: boolean; expiresAt: number }>();
 
-  constructor({ tokens, logins, port, isOpen = false, isSecure = false, now = () => new Date() }: AuthenticatorOptions) {
+  constructor({ tokens, logins, codes, port, isOpen = false, isSecure = false, now = () => new Date() }: AuthenticatorOptions) {
     this.mode = isOpen ? "none" : "token";
     this.#tokens = tokens;
     this.#logins = logins;
+    this.codes = codes;
     this.#cookieName = `sluice_session_${port}`;
     this.#isSecure = isSecure;
     this.#now = now;
@@ -71,23 +71,12 @@ export class Authenticator {
     return cookie === null ? null : this.#identifyByCookie(cookie);
   }
 
-  /** Creates the code of a one-time login link. */
-  createLoginCode({ tenant, isOperator }: { tenant: string; isOperator: boolean }): { code: string; expiresAt: string } {
-    const code = randomBytes(32).toString("base64url");
-    const expiresAt = this.#now().getTime() + CODE_LIFETIME_MS;
-    const ofTenant = [...this.#codes].filter(([, { tenant: owner }]) => owner === tenant);
-    for (const [oldest] of ofTenant.slice(0, Math.max(0, ofTenant.length + 1 - MAX_CODES))) this.#codes.delete(oldest);
-    this.#codes.set(sha256(code), { tenant, isOperator, expiresAt });
-    return { code, expiresAt: new Date(expiresAt).toISOString() };
-  }
-
-  /** Exchanges a login code for a `Set-Cookie` header. Null if the code is unknown, used or expired. */
-  logIn(code: string): string | null {
-    const hash = sha256(code);
-    const found = this.#codes.get(hash);
-    this.#codes.delete(hash);
+  /** Exchanges a login code for a `Set-Cookie` header, and ends the login that the browser had. Null if the code is unknown, used or expired. */
+  logIn(code: string, headers: Headers): string | null {
+    const found = this.codes.take(code);
+    if (found === null) return null;
     const now = this.#now();
-    if (found === undefined || found.expiresAt <= now.getTime()) return null;
+    this.logOut(headers);
     const value = randomBytes(32).toString("base64url");
     const expiresAt = new Date(now.getTime() + LOGIN_LIFETIME_S * 1000).toISOString();
     this.#logins.removeExpired(now.toISOString());
@@ -157,6 +146,15 @@ export interface ServerTokens {
 /** All tenants that can have data on this server. */
 export function configuredTenants(configured: readonly AuthToken[]): string[] {
   return configured.length === 0 ? [localTenant] : [...new Set(configured.map(({ tenant }) => tenant))];
+}
+
+/** The rights of a login for each tenant: those of its tokens together. The only tenant of a server is an operator. */
+export function configuredLogins(configured: readonly AuthToken[]): { readonly tenant: string; readonly isOperator: boolean }[] {
+  const tenants = configuredTenants(configured);
+  return tenants.map((tenant) => {
+    const isOperator = tenants.length === 1 || configured.some((token) => token.tenant === tenant && token.operator === true);
+    return { tenant, isOperator };
+  });
 }
 
 /** The configured tokens, or a generated one. The tokens of a single tenant are also operators. */

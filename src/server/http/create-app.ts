@@ -43,12 +43,13 @@ export function createApp({ routes, authenticator, origins, log, metrics, workLi
       const request = context.req.raw;
       const principal = route.isOpen ? anonymous : authenticator.identify(request.headers);
       if (principal === null) throw unauthorized();
-      if (principal.via === "cookie") checkOwnPage(request);
+      if (principal.via === "cookie" || route.isOpen) checkOwnPage(request);
       if (route.isForOperators && !principal.isOperator)
         throw new HttpFailure({ code: "OPERATORS_ONLY", message: "Only operators may see the data of all tenants." });
       const query = route.query === undefined ? {} : checkSchema(route.query, context.req.query(), "query");
       const { body: schema, maxBodyBytes = MAX_JSON_BYTES } = route;
-      const body = schema === undefined || schema === "bytes" ? undefined : await readJsonBody(request, { schema, maxBytes: maxBodyBytes });
+      const body =
+        schema === undefined || typeof schema === "string" ? undefined : await readJsonBody(request, { schema, maxBytes: maxBodyBytes });
       const parameters = toParameters(route.path, context.req.param());
       return await handle(route, { request, parameters, query: query as Record<string, unknown>, body, principal, signal: request.signal });
     });
@@ -112,11 +113,23 @@ export function checkOrigin(request: Request, { allowedHosts, publicUrl = null }
     });
 }
 
-/** Requires proof that a request with a cookie comes from our own page, unless it only reads. Every browser sends one of these headers. */
+/**
+ * Requires proof that a request with a cookie, or one that logs in, comes from our own page, unless it only reads. Every browser sends one of these headers.
+ * `checkOrigin` has already checked the origin.
+ */
 function checkOwnPage(request: Request): void {
   if (request.method === "GET" || request.method === "HEAD") return;
-  if (request.headers.get("origin") !== null || request.headers.get("sec-fetch-site") === "same-origin") return;
-  throw new HttpFailure({ code: "ORIGIN_MISSING", message: "A request with a cookie must have an Origin or Sec-Fetch-Site header." });
+  const site = request.headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin")
+    throw new HttpFailure({
+      code: "ORIGIN_NOT_ALLOWED",
+      message: "A page of another site sent this request. Only pages of this server may.",
+    });
+  if (site === null && request.headers.get("origin") === null)
+    throw new HttpFailure({
+      code: "ORIGIN_MISSING",
+      message: "A request with a cookie or a login must have an Origin or Sec-Fetch-Site header.",
+    });
 }
 
 function toHostName(host: string): string | null {
@@ -125,11 +138,11 @@ function toHostName(host: string): string | null {
   return url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
 }
 
-/** Adds the security headers of every response. A response may bring its own content security policy. */
+/** Adds the security headers of every response. A response may bring its own content security policy and referrer policy. */
 function addSecurityHeaders(response: Response): Response {
   const { headers } = response;
   headers.set("x-content-type-options", "nosniff");
-  headers.set("referrer-policy", "no-referrer");
+  if (!headers.has("referrer-policy")) headers.set("referrer-policy", "no-referrer");
   headers.set("cross-origin-resource-policy", "same-origin");
   if (!headers.has("content-security-policy"))
     headers.set("content-security-policy", "default-src 'none'; sandbox; frame-ancestors 'none'");

@@ -137,8 +137,8 @@ const notices = {
     title: "Log in to Sluice",
     lines: [
       "This browser is not logged in.",
-      "Open the one-time link that <code>sluice serve</code> printed when it started.",
-      "A program with the bearer token can create another link: <code>POST /api/login-links</code>.",
+      "Open the one-time link that <code>sluice serve</code> printed in its terminal, or create one on that machine: <code>sluice login-link</code>.",
+      "A program with the bearer token can create one, too: <code>POST /api/login-links</code>.",
     ],
   },
   linkUsed: {
@@ -147,7 +147,7 @@ const notices = {
     lines: [
       "A link works once and expires after a day.",
       'If this browser is already logged in, go to <a href="/">the page</a>.',
-      "Otherwise restart <code>sluice serve</code>, or create another link with the bearer token: <code>POST /api/login-links</code>.",
+      "Otherwise create another link on the machine of the server: <code>sluice login-link</code>.",
     ],
   },
 } as const;
@@ -157,8 +157,34 @@ export function noticePage(name: keyof typeof notices): Response {
   return htmlPage({ status: lookUpError(code).status, title, body: lines.map((line) => `<p>${line}</p>`).join("\n") });
 }
 
+/** Asks before this browser is logged in: the link may come from another site, and then from someone who wants to receive what the user enters. */
+export function loginPage({ code, tenant, current }: { code: string; tenant: string; current: string | null }): Response {
+  const name = `<strong>${escapeHtml(tenant)}</strong>`;
+  const replaced = `<p>This browser is now logged in as <strong>${escapeHtml(current ?? "")}</strong>. Logging in ends that.</p>\n`;
+  return htmlPage({
+    title: "Log in to Sluice",
+    body: `<p>This link logs this browser in as the tenant ${name}: everyone with access to that tenant sees what you do here.</p>
+${current === null ? "" : replaced}<p>If you did not ask for this link, close this page.</p>
+<form method="post" action="/login">
+<input type="hidden" name="code" value="${escapeHtml(code)}">
+<button>Log in as ${escapeHtml(tenant)}</button>
+</form>`,
+    formAction: "'self'",
+    // Without a referrer, the form would send "Origin: null". This policy never sends the code.
+    headers: { "referrer-policy": "strict-origin" },
+  });
+}
+
+interface HtmlPageOptions {
+  readonly status?: number;
+  readonly title: string;
+  readonly body: string;
+  readonly formAction?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** `body` is HTML; text from elsewhere in it must be escaped by the caller. */
-function htmlPage({ status = 200, title, body }: { status?: number; title: string; body: string }): Response {
+function htmlPage({ status = 200, title, body, formAction = "'none'", headers = {} }: HtmlPageOptions): Response {
   const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -169,6 +195,7 @@ function htmlPage({ status = 200, title, body }: { status?: number; title: strin
 body { max-width: 42rem; margin: 10vh auto; padding: 0 1.25rem }
 code, pre { font-family: ui-monospace, monospace; font-size: 0.9em }
 pre { padding: 0.75rem 1rem; border: 1px solid; border-radius: 0.5rem; overflow-x: auto }
+button { font: inherit; padding: 0.5rem 1rem; cursor: pointer }
 </style>
 <h1>${escapeHtml(title)}</h1>
 ${body}
@@ -179,8 +206,8 @@ ${body}
     headers: {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
-      "content-security-policy":
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "content-security-policy": `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
+      ...headers,
     },
   });
 }

@@ -6,11 +6,13 @@ import { orAbort } from "../../concurrency/or-abort.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { LoadedConfiguration } from "../../config/load-configuration.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
-import { Authenticator, loadTokens, type ServerTokens } from "./authenticator.ts";
+import { Authenticator, configuredTenants, loadTokens, type ServerTokens } from "./authenticator.ts";
 import { defaultSlowClientRules, type SlowClientRules, watchSlowClients } from "./client-limits.ts";
 import { createApp } from "./create-app.ts";
 import type { Log } from "./create-log.ts";
 import { createPage, type ServerDescription } from "./create-page.ts";
+import { LoginCodes } from "./login-codes.ts";
+import { createLoginLink, publishUrl } from "./login-link.ts";
 import { openParts, type ServerParts } from "./open-parts.ts";
 import { pruneHourly } from "./prune.ts";
 import { allRoutes } from "./routes/all-routes.ts";
@@ -46,8 +48,10 @@ export interface RunningServer extends AsyncDisposable {
   readonly driver: string;
   readonly model: { readonly name: string | null; readonly problem: string | null };
   readonly tokens: ServerTokens;
-  /** One for each tenant. */
-  readonly loginLinks: readonly { readonly tenant: string; readonly url: string }[];
+  /** In the order of the configuration. */
+  readonly tenants: readonly string[];
+  /** Creates a one-time link for a browser; default: for the first tenant. */
+  createLoginLink(tenant?: string): string;
   /** Configuration of a desktop client. */
   readonly snippet: string;
   readonly parts: ServerParts;
@@ -67,8 +71,10 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const givenUrl = options.publicUrl ?? rules.publicUrl;
   const publicUrl = givenUrl === undefined ? null : new URL(givenUrl).origin;
   const isSecure = publicUrl?.startsWith("https:") ?? false;
-  const authenticator = new Authenticator({ tokens: tokens.accepted, logins: opened.history.logins, port, isOpen, isSecure });
+  const codes = new LoginCodes({ directory: artifacts.directory });
+  const authenticator = new Authenticator({ tokens: tokens.accepted, logins: opened.history.logins, codes, port, isOpen, isSecure });
   const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
+  if (!isOpen) cleanup.use(publishUrl(artifacts.directory, parts.url));
   const driver = (await parts.configured.runtime.driver()).name;
   answerWith(createHandler(parts, options, driver));
   const slowClientWatch = watchSlowClients(server, options.slowClients ?? defaultSlowClientRules, () => {
@@ -102,7 +108,8 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     driver,
     model: parts.model,
     tokens,
-    loginLinks: isOpen ? [] : createLoginLinks(tokens, parts),
+    tenants: configuredTenants(auth.tokens),
+    createLoginLink: (tenant) => createLoginLink({ directory: artifacts.directory, tokens: auth.tokens, tenant }).url,
     snippet: toClientSnippet({ url: parts.url, token: isOpen ? null : (tokens.generated ?? "YOUR TOKEN") }),
     parts,
     close,
@@ -125,17 +132,6 @@ async function startListening(address: { host: string; port: number }) {
   const ready = Promise.withResolvers<Handler>();
   const server = createAdaptorServer({ fetch: async (request: Request) => (await ready.promise)(request), serverOptions }) as Server;
   return { server, port: await listen(server, address), answerWith: ready.resolve };
-}
-
-function createLoginLinks(
-  { accepted }: ServerTokens,
-  { authenticator, url }: Pick<ServerParts, "authenticator" | "url">,
-): RunningServer["loginLinks"] {
-  const tenants = new Map(accepted.map((token) => [token.tenant, token]));
-  return [...tenants.values()].map(({ tenant, isOperator }) => ({
-    tenant,
-    url: `${url}/login?code=${authenticator.createLoginCode({ tenant, isOperator }).code}`,
-  }));
 }
 
 function describeServer(

@@ -43,6 +43,9 @@ export function Sidebar({ info, conversations, current, go, onRemove }: SidebarP
           </button>
         )}
       </div>
+      <p className="tenant soft" title={texts.shell.tenant(info.tenant)}>
+        {texts.shell.tenant(info.tenant)}
+      </p>
       <div className="sidebar-foot">
         <ThemeChoice />
         {info.isOperator && (

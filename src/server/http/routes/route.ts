@@ -30,8 +30,8 @@ export interface Route {
   readonly beginsWork?: { readonly maxPerClient?: number };
   readonly query?: z.ZodObject;
   readonly headers?: readonly { readonly name: string; readonly description: string }[];
-  /** The schema of a JSON body; `bytes` if the handler reads the body itself. */
-  readonly body?: z.ZodType | "bytes";
+  /** The schema of a JSON body; `bytes` or `form` if the handler reads the body itself. */
+  readonly body?: z.ZodType | "bytes" | "form";
   readonly maxBodyBytes?: number;
   /** By HTTP status. */
   readonly responses: Readonly<Record<number, RouteResponse>>;

@@ -53,9 +53,10 @@ function toOperation(route: Route, tag: string, components: Components): Json {
   };
 }
 
-function toRequestBody(body: z.ZodType | "bytes", components: Components): Json {
+function toRequestBody(body: NonNullable<Route["body"]>, components: Components): Json {
+  const types = { bytes: "application/octet-stream", form: "application/x-www-form-urlencoded" };
   const content =
-    body === "bytes" ? { "application/octet-stream": {} } : { "application/json": { schema: components.reference(body, "input") } };
+    typeof body === "string" ? { [types[body]]: {} } : { "application/json": { schema: components.reference(body, "input") } };
   return { required: true, content };
 }
 
