@@ -236,6 +236,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       sha256: "0".repeat(64),
       shape,
       schema: [],
+      reading: null,
       read: () => Buffer.from(file.text),
       learn: () => {},
     };

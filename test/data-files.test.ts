@@ -199,15 +199,13 @@ os.rename("m.xlsx", "made")`;
     expect(problems).toEqual({
       broken: "Cannot read broken: input 'broken' is not readable as json: Expecting ',' delimiter: line 1 column 12 (char 11).",
       damaged:
-        "Cannot read damaged: input 'damaged' is not readable as csv: Error tokenizing data. C error: Expected 2 fields in line 3, saw 4.",
-      empty: "Cannot read empty: input 'empty' is not readable as csv: No columns to parse from file.",
+        "Cannot read damaged: input 'damaged' is not readable as csv: Line 3 has 4 cells, but the header has 2. Quote cells that contain the delimiter, or remove what stands above the header.",
+      empty: "Cannot read empty: input 'empty' is not readable as csv: It is empty: there is no header line.",
       fake: expect.stringContaining("Cannot read fake: input 'fake' is not readable as parquet: ") as string,
       good: 1,
-      latin: expect.stringContaining(
-        "Cannot read latin: input 'latin' is not readable as csv: 'utf-8' codec can't decode byte 0xe9",
-      ) as string,
+      latin: 1,
       open_data:
-        "Cannot read open_data: input 'open_data' is not readable as csv: Error tokenizing data. C error: EOF inside string starting at row 1.",
+        "Cannot read open_data: input 'open_data' is not readable as csv: The quotes in line 3 are malformed: a quoted cell is not closed, or text follows its closing quote.",
     });
     const toolError = toolErrorOf(await data.readData({ alias: "damaged" }));
     expect(toolError).toEqual({
@@ -222,7 +220,7 @@ os.rename("m.xlsx", "made")`;
       _envelope_version: 1,
     });
     const { error: inCell } = await run(openTurn(data.evidence), "set_result(len(damaged))", ["damaged"]);
-    expect(inCell?.summary).toContain("Expected 2 fields in line 3, saw 4");
+    expect(inCell?.summary).toContain("Line 3 has 4 cells, but the header has 2");
   });
 
   test("that were replaced by a link are refused by every tool", async () => {

@@ -157,6 +157,7 @@ describe("tables", () => {
       data: [
         {
           alias: "get_rows_1",
+          _contextAlias: "get_rows_1",
           source: "tool",
           name: "get_rows",
           format: "json",
@@ -442,11 +443,11 @@ df.to_parquet("made")`;
     });
     expect(contentOf(await data.storeData({ name: "ragged", csv: "a,b\n1,2\n1,2,3\n" }))).toEqual([
       "DATA_INVALID",
-      "Nothing was stored: row 2 after the header has 3 cells, but the header has 2; quote cells that contain commas.",
+      "Nothing was stored. Cannot read ragged: input 'ragged' is not readable as csv: Line 3 has 3 cells, but the header has 2. Quote cells that contain the delimiter, or remove what stands above the header.",
     ]);
     expect(contentOf(await data.storeData({ name: "none", csv: "" }))).toEqual([
       "DATA_INVALID",
-      "Nothing was stored: the CSV has no header line.",
+      "Nothing was stored. Cannot read none: input 'none' is not readable as csv: It is empty: there is no header line.",
     ]);
     expect(contentOf(await data.storeData({ name: "both", csv: "a\n", data: [] }))).toEqual([
       "SCHEMA_VALIDATION_FAILED",

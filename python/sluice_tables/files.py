@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from sluice.delimited.numbers import with_point
+from sluice.delimited.reading import Reading
 from sluice_tables.values import Refusal, to_plain
 
 MAX_COLUMNS = 16_384
@@ -48,10 +50,7 @@ _SPECIAL_AT_COMMA, _SPECIAL_AT_LINE, _SPECIAL_AT_CELL = (
 
 
 def csv_of_source(kind: str, raw: Any, path: list[str]) -> Iterator[str]:
-    """CSV in blocks, from the bytes of CSV, TSV, JSON or JSON lines. Numbers keep the digits that were sent."""
-    if kind in ("csv", "tsv"):
-        yield from _csv_of_lines(raw, "," if kind == "csv" else "\t")
-        return
+    """CSV in blocks, from the bytes of JSON or JSON lines. Numbers keep the digits that were sent."""
     rows = [_row(row) for row in _rows_of_json(kind, raw, path)]
     names = dict.fromkeys(name for keys in dict.fromkeys(map(tuple, rows)) for name in keys)
     if len(names) > MAX_COLUMNS:
@@ -61,10 +60,19 @@ def csv_of_source(kind: str, raw: Any, path: list[str]) -> Iterator[str]:
         yield _write([[_to_text(cell) for cell in map(row.get, names)] for row in block])
 
 
-def _csv_of_lines(raw: Any, delimiter: str) -> Iterator[str]:
-    """Lines that need no change are passed through."""
+def csv_of_lines(raw: Any, reading: Reading) -> Iterator[str]:
+    """CSV in blocks, from the bytes of a CSV-like file. Lines that need no change are passed through.
+
+    Numbers keep their digits, and are written with a decimal point and without thousands separators.
+    """
     csv.field_size_limit(sys.maxsize)
-    text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", errors="replace", newline="")
+    source = io.BytesIO(raw)
+    source.seek(reading.mark_bytes)
+    text = io.TextIOWrapper(source, encoding=reading.codec, errors="replace", newline="")
+    for _ in range(reading.skipped_lines):
+        text.readline()
+    is_plain = reading.separator == "," and not reading.rewritten and not reading.skips_spaces
+    is_header = True
     while lines := text.readlines(_BLOCK_BYTES):
         block = "".join(lines).replace("\r\n", "\n").removesuffix("\n") + "\n"
         is_special = (
@@ -72,13 +80,20 @@ def _csv_of_lines(raw: Any, delimiter: str) -> Iterator[str]:
             or _SPECIAL_AT_COMMA.search(block)
             or _SPECIAL_AT_LINE.search("\n" + block)
         )
-        if delimiter == "," and not is_special:
+        if is_plain and not is_special:
             yield block
             continue
-        reader = csv.reader(itertools.chain(lines, text), delimiter=delimiter)
+        options: dict[str, Any] = {"delimiter": reading.separator, "skipinitialspace": reading.skips_spaces}
+        reader = csv.reader(itertools.chain(lines, text), **options)
         rows = []
         while reader.line_num < len(lines):  # a quoted cell may continue after the block
             rows.append(next(reader))
+        start = next((at + 1 for at, row in enumerate(rows) if row), len(rows)) if is_header else 0
+        is_header = is_header and start == len(rows)
+        for row in rows[start:] if reading.rewritten else []:
+            for at in reading.rewritten:
+                if at < len(row):
+                    row[at] = with_point(row[at], reading.decimal)
         yield _write(rows)
 
 

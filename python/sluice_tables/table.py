@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sluice_tables.files import csv_of_frame, csv_of_source, parquet_of_frame
+from sluice_tables.files import csv_of_frame, csv_of_lines, csv_of_source, parquet_of_frame
 from sluice_tables.frames import read_frame
 from sluice_tables.values import Refusal, kind_of, matches, to_comparable, to_plain, to_seconds, to_short, to_texts
 
@@ -70,11 +70,15 @@ class Table:
         except Exception as error:
             raise Refusal("unreadable", why=f"building a table from it failed: {error}") from None
         self._inputs._values.pop(self._alias, None)
+        reading = self._inputs.reading(self._alias)
+        if reading is not None:
+            self._notes.extend(reading.sentences())
         return frame
 
     def _schema(self, _question: dict[str, Any]) -> dict[str, Any]:
         if self._described is None:
             frame = self._frame
+            reading = self._inputs.reading(self._alias)
             shown = list(frame.columns[:_DESCRIBED_COLUMNS])
             if len(shown) < len(frame.columns):
                 left = len(frame.columns) - len(shown)
@@ -84,6 +88,7 @@ class Table:
                 "columnCount": len(frame.columns),
                 "columns": [_describe(name, frame[name]) for name in shown],
                 "notes": self._notes,
+                **({} if reading is None else {"reader": reading.facts()}),
             }
         return self._described
 
@@ -107,6 +112,11 @@ class Table:
         kind, raw = self._inputs._raw[self._alias]
         if kind not in ("csv", "tsv", "json", "jsonl"):
             yield from (block.encode() for block in csv_of_frame(self._frame))
+            return
+        if kind in ("csv", "tsv"):
+            assert self._frame is not None  # reads the file, or refuses it
+            blocks = csv_of_lines(raw, self._inputs.reading(self._alias))
+            yield from (block.encode("utf-8", "replace") for block in blocks)
             return
         try:
             yield from (block.encode("utf-8", "replace") for block in csv_of_source(kind, raw, self._path))
@@ -132,7 +142,7 @@ class Table:
             for one in value or []:
                 found |= self._matching({"column": test["column"], "op": "eq", "value": one})
             return found
-        other = to_comparable(test["column"], column, value)
+        other = to_comparable(test["column"], column, value, op)
         if kind_of(column) in ("text", "other") and not isinstance(column.dtype, pd.StringDtype):
             column = to_texts(column).to_pandas()
         matching = np.zeros(len(column), dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -25,6 +26,9 @@ _INFERRED = {
     "datetime64": "time",
     "decimal": "number",
 }
+
+
+_NUMBER = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?\s*")
 
 
 class Refusal(Exception):  # noqa: N818
@@ -95,8 +99,11 @@ def matches(column: Any, words: str, *, at_start: bool = False) -> Any:
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def to_comparable(name: str, column: Any, value: Any) -> Any:
-    """Convert a value so that it can be compared with the values of a column. Raises Refusal."""
+def to_comparable(name: str, column: Any, value: Any, op: str) -> Any:
+    """Convert a value so that it can be compared with the values of a column. Raises Refusal.
+
+    Text is never compared with a number, also not with one in a text for an order: "9" comes after "4,000".
+    """
     kind = kind_of(column)
     wrong = Refusal("value", column=name, type=kind, value=str(value)[:200])
     try:
@@ -108,6 +115,10 @@ def to_comparable(name: str, column: Any, value: Any) -> Any:
             return _comparable_time(column, value)
     except (KeyError, TypeError, ValueError, InvalidOperation):
         raise wrong from None
+    is_order = op in ("lt", "le", "gt", "ge")
+    if not isinstance(value, str | bool) or (is_order and _NUMBER.fullmatch(str(value))):
+        example = next((str(cell) for cell in column if isinstance(cell, str)), "")
+        raise Refusal("text", column=name, value=str(value)[:200], example=example[:80])
     return value if isinstance(value, str) else json.dumps(value)
 
 

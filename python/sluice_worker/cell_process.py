@@ -98,7 +98,7 @@ class CellProcess:
             elif kind == "inputs":
                 for item, fd in zip(header["inputs"], self.connection.take_fds(), strict=True):
                     self.inputs.forget(item["alias"], self.namespace)
-                    self.inputs.add(item["alias"], item["format"], fd, item["bytes"])
+                    self.inputs.add(item["alias"], item["format"], fd, item["bytes"], item)
             elif kind == "rlimits":
                 set_rlimits(header["rlimits"])
                 self.descriptors.release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .connection import MAX_FDS
 from .frames import FrameReader, Header
@@ -17,6 +17,8 @@ class StoredInput(NamedTuple):
     format: str
     fd: int
     size: int
+    options: dict[str, Any]
+    """How to read it, if the caller said so."""
 
 
 class InputStore:
@@ -35,7 +37,8 @@ class InputStore:
                 host.read_into(view)
         if alias in self._inputs:
             os.close(self._inputs[alias].fd)
-        self._inputs[alias] = StoredInput(header["format"], fd, size)
+        options: dict[str, Any] = {name: header[name] for name in ("reader", "readerExample") if name in header}
+        self._inputs[alias] = StoredInput(header["format"], fd, size, options)
         return alias
 
     def send_missing(self, process: CellHandle) -> None:
@@ -43,6 +46,9 @@ class InputStore:
         missing = [alias for alias in self._inputs if alias not in process.known_inputs]
         for start in range(0, len(missing), MAX_FDS):
             group = [(alias, self._inputs[alias]) for alias in missing[start : start + MAX_FDS]]
-            described = [{"alias": alias, "format": stored.format, "bytes": stored.size} for alias, stored in group]
+            described = [
+                {"alias": alias, "format": stored.format, "bytes": stored.size, **stored.options}
+                for alias, stored in group
+            ]
             process.connection.send({"type": "inputs", "inputs": described}, fds=[stored.fd for _, stored in group])
         process.known_inputs.update(missing)

@@ -7,7 +7,10 @@ import json
 import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sluice.delimited.reading import Reading
 
 
 class InputError(ValueError):
@@ -27,13 +30,19 @@ class Inputs(Mapping[str, Any]):
         self._raw: dict[str, tuple[str, mmap.mmap | bytes]] = {}
         self._values: dict[str, Any] = {}
         self._names: dict[str, str] = {}
+        self._options: dict[str, Mapping[str, Any]] = {}
+        self._readings: dict[str, Reading] = {}
 
-    def add(self, alias: str, kind: str, fd: int, size: int) -> None:
-        """Map the input that a descriptor refers to, and close the descriptor."""
+    def add(self, alias: str, kind: str, fd: int, size: int, options: Mapping[str, Any] | None = None) -> None:
+        """Map the input that a descriptor refers to, and close the descriptor.
+
+        Of the options, `reader` says how to read a CSV-like input, and `readerExample` how to give such options.
+        """
         # trackfd=False: mmap would keep a copy of the descriptor open, and user code must see none but the worker's own.
         raw = mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ, trackfd=False) if size else b""
         os.close(fd)
         self._raw[alias] = (kind, raw)
+        self._options[alias] = options or {}
 
     def forget(self, alias: str, namespace: dict[str, Any]) -> None:
         """Drop the value of an input that is about to be replaced, and unbind the variables that still hold that value.
@@ -59,8 +68,12 @@ class Inputs(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         alias = self._alias(name)
         if alias not in self._values:
-            self._values[alias] = _parse(alias, *self._raw[alias])
+            self._values[alias] = self._parse(alias)
         return self._values[alias]
+
+    def reading(self, alias: str) -> Reading | None:
+        """How an input was read. None for inputs that are not CSV-like, or not read yet."""
+        return self._readings.get(alias)
 
     def text(self, name: str) -> str:
         """The text of an input as it was sent, for details that its value cannot hold.
@@ -68,7 +81,44 @@ class Inputs(Mapping[str, Any]):
         For example `json.loads(inputs.text(name), parse_float=decimal.Decimal)`.
         """
         alias = self._alias(name)
-        return str(_parse(alias, "text", self._raw[alias][1]))
+        kind, raw = self._raw[alias]
+        if kind in DELIMITED:
+            return self._guarded(alias, kind, lambda: self._delimited_text(alias, raw))
+        return str(self._guarded(alias, "text", lambda: _text(raw)))
+
+    def _parse(self, alias: str) -> Any:
+        kind, raw = self._raw[alias]
+        if kind in DELIMITED:
+            return self._guarded(alias, kind, lambda: self._read_delimited(alias, kind, raw))
+        return self._guarded(alias, kind, lambda: PARSERS[kind](raw))
+
+    def _guarded[Value](self, alias: str, kind: str, parse: Callable[[], Value]) -> Value:
+        try:
+            return parse()
+        except InputError:
+            raise
+        except Exception as error:
+            example = self._options[alias].get("readerExample")
+            why = error.sentence(example) if hasattr(error, "sentence") else error
+            raise InputError(f"input {alias!r} is not readable as {kind}: {why}") from None
+
+    def _read_delimited(self, alias: str, kind: str, raw: mmap.mmap | bytes) -> Any:
+        from sluice import _cell
+        from sluice.delimited.read import read_delimited
+
+        frame, reading = read_delimited(raw, kind, self._options[alias].get("reader"))
+        self._readings[alias] = reading
+        if reading.notes:
+            _cell.current().note("readings", {"alias": alias, **reading.facts()})
+        return frame
+
+    def _delimited_text(self, alias: str, raw: mmap.mmap | bytes) -> str:
+        from sluice.delimited.encoding import decide_encoding, decoded
+        from sluice.delimited.reading import Reading
+
+        reading = Reading(self._options[alias].get("reader") or {})
+        decide_encoding(raw, reading)
+        return "".join(decoded(raw, reading))
 
     def _alias(self, name: str) -> str:
         alias = self.resolve(name)
@@ -87,15 +137,6 @@ class Inputs(Mapping[str, Any]):
         return f"inputs({', '.join(self)})"
 
 
-def _parse(alias: str, kind: str, raw: mmap.mmap | bytes) -> Any:
-    try:
-        return PARSERS[kind](raw)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"input {alias!r} is not readable as {kind}: {error}") from None
-
-
 def _text(raw: mmap.mmap | bytes) -> str:
     text = str(raw, "utf-8")
     return text.removeprefix("\ufeff")
@@ -103,12 +144,6 @@ def _text(raw: mmap.mmap | bytes) -> str:
 
 def _json(raw: mmap.mmap | bytes) -> Any:
     return json.loads(_text(raw))
-
-
-def _csv(raw: mmap.mmap | bytes, separator: str = ",") -> Any:
-    import pandas as pd
-
-    return pd.read_csv(_reader(raw), sep=separator)
 
 
 def _jsonl(raw: mmap.mmap | bytes) -> Any:
@@ -131,11 +166,10 @@ def _reader(raw: mmap.mmap | bytes) -> io.BytesIO:
     return io.BytesIO(raw)
 
 
+DELIMITED = ("csv", "tsv")
 PARSERS: dict[str, Callable[[mmap.mmap | bytes], Any]] = {
     "json": _json,
     "jsonl": _jsonl,
-    "csv": _csv,
-    "tsv": lambda raw: _csv(raw, "\t"),
     "parquet": _parquet,
     "xlsx": _xlsx,
     "text": _text,

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import json
+import os
 from typing import Any
 
 import pandas as pd
@@ -15,27 +16,20 @@ from corpus import read
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.delimited.reading import Reading
 from sluice_tables import files
-from sluice_tables.files import csv_of_frame, csv_of_source
+from sluice_tables.files import csv_of_frame, csv_of_lines, csv_of_source
 from sluice_tables.table import Table
-from sluice_worker.inputs import PARSERS
+from sluice_worker.inputs import Inputs
 
 
-class FakeInputs:
-    """Inputs like those of the worker."""
-
-    def __init__(self, kind: str, raw: bytes) -> None:
-        self._raw = {"data": (kind, raw)}
-        self._values: dict[str, Any] = {}
-
-    def __getitem__(self, alias: str) -> Any:
-        kind, raw = self._raw[alias]
-        return PARSERS[kind](raw)
-
-
-def table(value: Any, kind: str = "json", path: list[str] | None = None) -> Table:
+def table(value: Any, kind: str = "json", path: list[str] | None = None, **reader: str) -> Table:
     raw = value if isinstance(value, bytes) else (value if isinstance(value, str) else json.dumps(value)).encode()
-    return Table(FakeInputs(kind, raw), "data", path or [])
+    inputs = Inputs()
+    fd = os.memfd_create("data")
+    os.write(fd, raw)
+    inputs.add("data", kind, fd, len(raw), {"reader": reader})
+    return Table(inputs, "data", path or [])
 
 
 def ask(asked: Table, **question: Any) -> Any:
@@ -81,11 +75,15 @@ def test_the_formulas_of_the_corpus_are_prefixed_in_every_format() -> None:
     rows = [{"text": cell, "n": -5} for cell in cells]
     sent = io.StringIO()
     csv.writer(sent).writerows([["text", "n"], *([cell, -5] for cell in cells)])
-    for written in (to_csv(rows), "".join(csv_of_frame(pd.DataFrame(rows))), to_csv(sent.getvalue(), "csv")):
+    for written in (
+        to_csv(rows),
+        "".join(csv_of_frame(pd.DataFrame(rows))),
+        "".join(csv_of_lines(sent.getvalue().encode(), Reading({}))),
+    ):
         assert [row[0] for row in csv.reader(io.StringIO(written, newline=""))] == ["text", *safe]
     # Each cell alone in its block, so that no other cell makes the block special.
     for cell, expected in zip(cells, safe, strict=True):
-        written = "".join(csv_of_source("csv", f"n,text\n5,{cell}\n".encode(), []))
+        written = "".join(csv_of_lines(f"n,text\n5,{cell}\n".encode(), Reading({})))
         if not {"\r", "\n"} & set(cell):
             assert next(itertools.islice(csv.reader(io.StringIO(written, newline="")), 1, None))[1] == expected
 
@@ -120,7 +118,7 @@ def test_csv_written_in_blocks_equals_csv_written_cell_by_cell(source: str) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "_BLOCK_BYTES", 20)
         patch.setattr(files, "_FEW_ROWS", 2)
-        assert "".join(csv_of_source("csv", source.encode(), [])) == expected
+        assert "".join(csv_of_lines(source.encode(), Reading({}))) == expected
 
 
 def test_a_file_is_downloaded_in_pieces() -> None:

@@ -1,5 +1,6 @@
 import { SandboxLostError, UsageError } from "../errors/sluice-error.ts";
 import type { EvidenceFormat, EvidenceItem } from "../evidence/evidence-store.ts";
+import type { ReaderOptions } from "../protocol/reader.ts";
 import { inputOkFrame } from "../protocol/worker-frames.ts";
 import type { Lease, SandboxLimits } from "../sandbox/contract.ts";
 import { waitForDeath } from "../sandbox/run-in-worker.ts";
@@ -15,14 +16,20 @@ export interface CellInput {
   readonly size?: number;
   /** Returns a text that changes whenever the bytes may have changed; throws when they no longer exist. Without it, the bytes never change. */
   readonly version?: () => string;
+  /** How to read a CSV-like input. What is not given is inferred. */
+  readonly reader?: ReaderOptions | undefined;
+  /** Shows in errors how to give `reader`: text with `{}` in place of the options in URL form. Default: the options as JSON. */
+  readonly readerExample?: string | undefined;
 }
 
 /** Turns evidence into an input. Reads the bytes when they are sent, and does not keep the bytes of a file in memory afterwards. */
 export function toCellInput(item: EvidenceItem): CellInput {
-  const { file, format } = item;
+  const { file, format, reader, readerExample } = item;
   let cached: WeakRef<Uint8Array> | null = null;
   return {
     format,
+    reader,
+    readerExample,
     ...(file && { version: () => file.version() }),
     get size() {
       return item.bytes;
@@ -171,9 +178,9 @@ function refuseTooLarge(alias: string, input: CellInput, otherBytes: number, lim
   }
 }
 
-async function sendInput(lease: Lease, alias: string, { format, bytes }: CellInput): Promise<void> {
+async function sendInput(lease: Lease, alias: string, { format, bytes, reader, readerExample }: CellInput): Promise<void> {
   try {
-    await lease.channel.send({ type: "input", alias, format }, bytes);
+    await lease.channel.send({ type: "input", alias, format, reader, readerExample }, bytes);
     if (inputOkFrame.safeParse((await lease.channel.receive())?.header).data?.alias === alias) return;
   } catch (error) {
     if (!(error instanceof SandboxLostError)) throw error;

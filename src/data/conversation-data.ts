@@ -3,6 +3,7 @@ import type { BlobStore } from "../blobs/blob-store.ts";
 import type { ToolError } from "../errors/tool-error.ts";
 import { evidenceRecordSchema } from "../evidence/evidence-record.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceStore, FileContent } from "../evidence/evidence-store.ts";
+import type { ReaderOptions } from "../protocol/reader.ts";
 import type { ReadChartRows } from "../interpreter/render-chart.ts";
 
 /**
@@ -14,8 +15,8 @@ export interface ConversationData {
   readonly evidence: EvidenceStore;
   /** Scans the given folders again. New files become aliases. */
   refresh(): Promise<void>;
-  /** `store_data {name, data | csv}`. */
-  storeData(input: unknown): Promise<DataAnswer>;
+  /** `store_data {name, data | csv, reader?}`. CSV is read in a sandbox before it is stored. */
+  storeData(input: unknown, options?: DataCallOptions): Promise<DataAnswer>;
   /** `list_data {aliases?}`. */
   listData(input?: unknown, options?: DataCallOptions): Promise<DataAnswer>;
   /** `read_data {alias, offset?, limit?, columns?, filter?, search?, sort?}`: small pages of records, for a model. */
@@ -53,6 +54,9 @@ export interface DataFile {
   readonly path: string;
   readonly format: EvidenceFormat;
   readonly content: FileContent;
+  /** How to read it, as given with `file.csv?delimiter=%3B`. */
+  readonly reader?: ReaderOptions | undefined;
+  readonly readerExample?: string | undefined;
 }
 
 export interface LeftOut {
@@ -60,15 +64,16 @@ export interface LeftOut {
   readonly why: string;
 }
 
-const { sha256, bytes, format } = evidenceRecordSchema.shape;
+const { sha256, bytes, format, reader } = evidenceRecordSchema.shape;
 
 /** The record of a stored upload. Its content is stored by hash, separately for each tenant. */
-export const storedUploadSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format });
+export const storedUploadSchema = z.object({ tenant: z.string(), sha256, bytes, fileName: z.string(), format, reader });
 
 export type StoredUpload = Readonly<z.infer<typeof storedUploadSchema>>;
 
 export interface OpenedUpload extends StoredUpload {
   readonly content: FileContent;
+  readonly readerExample?: string | undefined;
 }
 
 export interface UploadStore {
@@ -85,6 +90,8 @@ export interface NewUpload {
   /** The name that the client sent. Directories in it are ignored. */
   readonly fileName: string;
   readonly content: AsyncIterable<Uint8Array>;
+  /** How to read a CSV-like file. What is not given is inferred. */
+  readonly reader?: ReaderOptions | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -35,7 +35,8 @@ export function createConversationData({ evidence, tables, files }: Conversation
     for (const file of files?.files() ?? []) {
       if (added.has(file)) continue;
       added.add(file);
-      addFile({ name: toPlainName(file.stem), format: file.format, content: file.content });
+      const { stem, format, content, reader, readerExample } = file;
+      addFile({ name: toPlainName(stem), format, content, reader, readerExample });
     }
   }
 
@@ -48,7 +49,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
   return {
     evidence,
     refresh,
-    storeData: (input) => storeData(input, { evidence }),
+    storeData: (input, { signal } = {}) => storeData(input, { evidence, schemas: tables.schemas, signal }),
     async listData(input, { signal } = {}) {
       await refresh();
       return await listData(input, { evidence, schemas: tables.schemas, leftOut: files?.leftOut() ?? [], isChanged, signal });
@@ -57,7 +58,7 @@ export function createConversationData({ evidence, tables, files }: Conversation
     page: (input, { signal } = {}) => readDataPage(input, { evidence, tables, reader: "program", isChanged, signal }),
     schema: (alias, { signal } = {}) => describeTable(alias, { evidence, tables, isChanged, signal }),
     chartRows: createChartRowReader(tables),
-    addUpload: ({ fileName, format, content }) => addFile({ name: toPlainName(stemOf(fileName)), format, content }),
+    addUpload: ({ fileName, ...file }) => addFile({ ...file, name: toPlainName(stemOf(fileName)) }),
   };
 }
 

@@ -62,6 +62,9 @@ export function createFileContent({ real, kind, format, maxBytes, sha256 }: File
     get schema() {
       return currentFindings()?.schema ?? [];
     },
+    get reading() {
+      return currentFindings()?.reading ?? null;
+    },
     read,
     learn: (found) => {
       findings = found;

@@ -67,9 +67,9 @@ describe("createUploadStore", () => {
       "UPLOAD_NOT_AS_NAMED",
       'The file "fake.xlsx" was refused: it is not an Excel workbook (.xlsx).',
     ]);
-    expect(await put("wide.csv", Buffer.from("a,b", "utf16le"))).toEqual([
+    expect(await put("wide.json", Buffer.from("a,b", "utf16le"))).toEqual([
       "UPLOAD_NOT_AS_NAMED",
-      'The file "wide.csv" was refused: it is not UTF-8 text: it contains zero bytes, like binary files and UTF-16.',
+      'The file "wide.json" was refused: it is not UTF-8 text: it contains zero bytes, like binary files and UTF-16.',
     ]);
     expect(filesLeft()).toEqual([]);
   });

@@ -10,6 +10,7 @@ import { defaultLimits } from "../sandbox/limits.ts";
 import type { NewUpload, OpenedUpload, StoredUpload, UploadStore } from "./conversation-data.ts";
 import { tableFileEndings } from "../protocol/data-files.ts";
 import { formatOf, toPlainName } from "./data-formats.ts";
+import { refuseReaderOptions } from "./reader-options.ts";
 import { createFileContent } from "./create-file-content.ts";
 
 export interface UploadStoreOptions {
@@ -37,11 +38,12 @@ export function createUploadStore({ directory, maxBytes = defaultLimits.inputByt
   }
 
   return {
-    async put({ tenant, fileName, content, signal }) {
+    async put({ tenant, fileName, content, reader, signal }) {
       const name = toFileName(fileName);
       const format = acceptedFormat(name);
+      refuseReaderOptions(name, format, reader);
       const { hash: sha256, bytes } = await blobsOf(tenant).put({ content: checkContent({ name, format, content, maxBytes, signal }) });
-      return (await openUpload({ tenant, sha256, bytes, fileName: name, format }))!;
+      return (await openUpload({ tenant, sha256, bytes, fileName: name, format, reader }))!;
     },
     open: openUpload,
     blobsOf,
@@ -96,6 +98,7 @@ function findProblem(format: EvidenceFormat, head: Buffer, tail: Buffer): string
     return hasMagic ? null : "it is not a complete Parquet file: PAR1 is missing at the start or the end";
   }
   if (format === "xlsx") return head.subarray(0, 2).toString("latin1") === "PK" ? null : "it is not an Excel workbook (.xlsx)";
+  if (format === "csv" || format === "tsv") return null; // they may be UTF-16; the sandbox recognizes it
   return head.includes(0) ? "it is not UTF-8 text: it contains zero bytes, like binary files and UTF-16" : null;
 }
 

@@ -20,7 +20,7 @@ export const dataTools: readonly DataTool[] = [
     description: dataToolDescriptions.store_data,
     inputSchema: z.toJSONSchema(storeDataCallSchema, { io: "input" }),
     annotations: { ...readOnlyAnnotations, readOnlyHint: false, idempotentHint: false },
-    run: async (input, { data }) => toResult(await data.storeData(input)),
+    run: async (input, { data, signal }) => toResult(await data.storeData(input, { signal })),
   },
   {
     name: "list_data",

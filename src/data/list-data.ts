@@ -41,13 +41,18 @@ export async function listData(input: unknown, { evidence, schemas, leftOut, isC
   const isFull = aliases !== undefined; // the caller named aliases: describe their columns in full
   const items = [...new Set(aliases ?? evidence.aliases())].map((alias) => evidence.get(alias)!);
   try {
-    const toDescribe = isFull ? items : items.filter(({ file }) => file !== undefined);
+    const toDescribe = isFull ? items : items.filter(isReadInSandbox);
     const descriptions = await describeItems(toDescribe, schemas, { signal, isFull });
     const entries = items.map((item) => toEntry(item, descriptions.get(item), { isChanged, isFull }));
     return { ok: true, json: fitToLimit(entries, isFull ? [] : leftOut) };
   } catch (error) {
     return refuseFailure(TOOL, error, signal);
   }
+}
+
+/** The host reads neither files nor CSV. */
+function isReadInSandbox({ file, format }: EvidenceItem): boolean {
+  return file !== undefined || format === "csv" || format === "tsv";
 }
 
 /** The schema of an item, or why it is missing. */

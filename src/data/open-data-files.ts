@@ -6,6 +6,8 @@ import { defaultLimits } from "../sandbox/limits.ts";
 import type { DataFile, DataFiles, LeftOut } from "./conversation-data.ts";
 import { dataFileEndings } from "../protocol/data-files.ts";
 import { formatOf, stemOf, toPrintable } from "./data-formats.ts";
+import type { ReaderOptions } from "../protocol/reader.ts";
+import { splitReaderOptions, toReaderExample, type GivenFile } from "./reader-options.ts";
 import { createFileContent } from "./create-file-content.ts";
 
 export interface DataFilesOptions {
@@ -32,6 +34,7 @@ interface FoundFile {
   /** The real path, as bytes because file names need not be UTF-8. */
   readonly real: Buffer;
   readonly format: EvidenceFormat;
+  readonly reader?: ReaderOptions | undefined;
 }
 
 interface FoundFiles {
@@ -50,6 +53,7 @@ const defaultWalkBounds: WalkBounds = { maxFiles: 200, maxDepth: 8, maxEntries: 
 
 interface Root {
   readonly given: string;
+  readonly reader: ReaderOptions | undefined;
   readonly real: Buffer;
   readonly isFolder: boolean;
 }
@@ -60,7 +64,7 @@ interface Root {
  */
 export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputBytes, bounds = {} }: DataFilesOptions): Promise<DataFiles> {
   const roots: Root[] = [];
-  for (const given of paths) roots.push(await resolveRoot(given));
+  for (const given of paths) roots.push(await resolveRoot(await splitReaderOptions(given)));
   const known = new Map<string, DataFile>();
   let files: readonly DataFile[] = [];
   let leftOut: readonly LeftOut[] = [];
@@ -78,6 +82,7 @@ export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputB
       const key = file.real.toString("latin1");
       const same = current.get(key);
       if (same === undefined) current.set(key, known.get(key) ?? toDataFile(file, maxFileBytes));
+      else if (file.reader !== undefined && same.reader === undefined) current.set(key, { ...same, reader: file.reader });
       else nowLeftOut.push({ path: file.path, why: `it is the same file as ${same.path}` });
     }
     for (const [key, file] of current) known.set(key, file);
@@ -89,8 +94,8 @@ export async function openDataFiles({ paths, maxFileBytes = defaultLimits.inputB
   return { files: () => files, leftOut: () => leftOut, refresh };
 }
 
-async function findFiles({ given, real, isFolder }: Root, bounds: WalkBounds): Promise<FoundFiles> {
-  if (!isFolder) return { files: [{ name: given, path: toPrintable(given), real, format: formatOf(given)! }], leftOut: [] };
+async function findFiles({ given, reader, real, isFolder }: Root, bounds: WalkBounds): Promise<FoundFiles> {
+  if (!isFolder) return { files: [{ name: given, path: toPrintable(given), real, reader, format: formatOf(given)! }], leftOut: [] };
   try {
     return await walkFolder({ root: real, shown: given, bounds });
   } catch (error) {
@@ -98,22 +103,23 @@ async function findFiles({ given, real, isFolder }: Root, bounds: WalkBounds): P
   }
 }
 
-function toDataFile({ name, path: shown, real, format }: FoundFile, maxBytes: number): DataFile {
-  return { stem: stemOf(name), path: shown, format, content: createFileContent({ real, kind: "file", format, maxBytes }) };
+function toDataFile({ name, path: shown, real, format, reader }: FoundFile, maxBytes: number): DataFile {
+  const content = createFileContent({ real, kind: "file", format, maxBytes });
+  return { stem: stemOf(name), path: shown, format, content, reader, readerExample: toReaderExample("--data ", shown) };
 }
 
-async function resolveRoot(given: string): Promise<Root> {
+async function resolveRoot({ path: given, reader }: GivenFile): Promise<Root> {
   const real = await realpath(given, { encoding: "buffer" }).catch((error: unknown) => {
     throw missing(given, error);
   });
   const found = await stat(real);
   if (found.isDirectory()) {
     if (!(await lstat(real)).isDirectory()) throw refused(given, "it changed while it was examined");
-    return { given, real, isFolder: true };
+    return { given, reader, real, isFolder: true };
   }
   if (!found.isFile()) throw refused(given, "it is neither a file nor a folder");
   if (formatOf(given) === null) throw refused(given, `its extension is not one of ${dataFileEndings.join(", ")}`);
-  return { given, real, isFolder: false };
+  return { given, reader, real, isFolder: false };
 }
 
 function missing(given: string, cause: unknown): UsageError {

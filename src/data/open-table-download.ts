@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../errors/sluice-error.ts";
 import type { EvidenceFormat, EvidenceItem } from "../evidence/evidence-store.ts";
 import type { DatasetStore } from "../evidence/dataset/dataset.ts";
+import type { ReaderOptions } from "../protocol/reader.ts";
 import type { CellSession } from "../cells/open-cell-session.ts";
 import type { GivenTable } from "../protocol/http-tables.ts";
 import type { TableDownload } from "./conversation-data.ts";
@@ -25,14 +26,14 @@ export async function openTableDownload({ datasets, hash, table: name, ...option
   const reader = await datasets.open(hash);
   const table = reader?.tables.find((one) => one.name === name);
   if (reader === null || table === undefined) return null;
-  const { format, path } = table;
-  return await openDownload({ name, format, path, bytes: (await reader.readTable(name))!, ...options });
+  const { format, path, reader: given } = table;
+  return await openDownload({ name, format, path, given, bytes: (await reader.readTable(name))!, ...options });
 }
 
 /** Converts an alias of a conversation to a file, in a sandbox. */
 export async function openAliasDownload({ item, ...options }: DownloadOptions & { readonly item: EvidenceItem }): Promise<TableDownload> {
-  const { alias: name, format, file, shape } = item;
-  return await openDownload({ name, format, path: file === undefined ? shape.path : [], bytes: item.read(), ...options });
+  const { alias: name, format, file, shape, reader: given } = item;
+  return await openDownload({ name, format, given, path: file === undefined ? shape.path : [], bytes: item.read(), ...options });
 }
 
 /** Converts rows that a client sent to Parquet, in a sandbox. */
@@ -51,6 +52,8 @@ interface SourceTable extends DownloadOptions {
   readonly format: EvidenceFormat;
   readonly path: readonly string[];
   readonly bytes: Uint8Array;
+  /** How to read a CSV-like table, as given. */
+  readonly given?: ReaderOptions | undefined;
 }
 
 async function openDownload(table: SourceTable): Promise<TableDownload> {
@@ -79,11 +82,11 @@ const SLICE_BYTES = 2 * 1024 * 1024;
 const sliceSchema = z.object({ base64: z.base64(), more: z.boolean() });
 
 /** Parses and writes the table in a sandbox of its own, and yields the file slice by slice. */
-async function* writeInSandbox({ name, format, path, bytes, as, openCellSession, signal }: SourceTable): AsyncGenerator<Uint8Array> {
+async function* writeInSandbox({ name, format, path, given, bytes, as, openCellSession, signal }: SourceTable): AsyncGenerator<Uint8Array> {
   const cellSession = await openCellSession({ signal });
   try {
     const sandbox = { cellSession: Promise.resolve(cellSession), bound: new Set<string>() };
-    const table = { alias: name, format, path, input: () => ({ format, bytes }) };
+    const table = { alias: name, format, path, input: () => ({ format, bytes, reader: given }) };
     for (let more = true; more;) {
       signal?.throwIfAborted();
       const reply = await queryTable(sandbox, table, { ask: "download", as, maxBytes: SLICE_BYTES });

@@ -2,42 +2,52 @@ import { z } from "zod";
 import { parseArguments } from "../errors/parse-arguments.ts";
 import { createToolError } from "../errors/tool-error.ts";
 import { nameGivenAlias } from "../evidence/name-alias.ts";
-import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
+import { createEvidenceStore } from "../evidence/create-evidence-store.ts";
+import type { EvidenceItem, EvidenceShape, EvidenceStore, NamedData } from "../evidence/evidence-store.ts";
 import { toJsonText } from "../evidence/to-json-text.ts";
 import { dataNotes, dataParameters } from "../prompts/data-tools.ts";
-import { readCsv } from "../text/read-csv.ts";
-import type { DataAnswer } from "./conversation-data.ts";
-import { invalidArguments, refuse, refuseFailure } from "./data-errors.ts";
+import { readerOptionsSchema } from "../protocol/reader.ts";
+import type { DataAnswer, DataCallOptions } from "./conversation-data.ts";
+import { invalidArguments, refuse, refuseFailure, refuseTable } from "./data-errors.ts";
+import type { TableSchemas } from "./tables/create-table-schemas.ts";
 
 export const storeDataCallSchema = z
   .strictObject({
     name: z.string().min(1).max(48).describe(dataParameters.storeName),
     data: z.unknown().optional().describe(dataParameters.storeData),
     csv: z.string().optional().describe(dataParameters.storeCsv),
+    reader: readerOptionsSchema.omit({ encoding: true }).optional().describe(dataParameters.storeReader),
   })
-  .superRefine(({ data, csv }, context) => {
+  .superRefine(({ data, csv, reader }, context) => {
     if ((data === undefined) === (csv === undefined))
       context.addIssue({
         code: "custom",
         path: [],
         message: data === undefined ? "needs data or csv" : "has both data and csv; give one of them",
       });
+    if (reader !== undefined && csv === undefined) context.addIssue({ code: "custom", path: ["reader"], message: "is only for csv" });
   });
 
 const TOOL = "store_data";
 const example = { name: "sales", csv: "day,amount\n2024-01-01,12.5\n2024-01-02,14\n" };
 
+export interface StoreDataOptions extends DataCallOptions {
+  readonly evidence: EvidenceStore;
+  readonly schemas: TableSchemas;
+}
+
 /** Stores inline data under exactly the requested name, or refuses with the reason. */
-export async function storeData(input: unknown, { evidence }: { evidence: EvidenceStore }): Promise<DataAnswer> {
+export async function storeData(input: unknown, { evidence, schemas, signal }: StoreDataOptions): Promise<DataAnswer> {
   const parsed = parseArguments(storeDataCallSchema, input, invalidArguments(TOOL, example));
   if (!parsed.ok) return parsed;
-  const { name, data, csv } = parsed.data;
+  const { name, data, csv, reader } = parsed.data;
   const refused = refuseName(name, evidence);
   if (refused !== null) return refused;
   try {
-    return csv === undefined ? await storeJson(name, data, evidence) : await storeCsv(name, csv, evidence);
+    if (csv === undefined) return await storeJson(name, data, evidence);
+    return await storeCsv({ name, format: "csv", bytes: Buffer.from(csv), reader }, { evidence, schemas, signal });
   } catch (error) {
-    return refuseFailure(TOOL, error);
+    return refuseFailure(TOOL, error, signal);
   }
 }
 
@@ -56,26 +66,20 @@ function refuseName(name: string, evidence: EvidenceStore): DataAnswer | null {
   );
 }
 
-async function storeCsv(name: string, csv: string, evidence: EvidenceStore): Promise<DataAnswer> {
-  const problem = findCsvProblem(csv);
-  if (problem !== null) {
-    const details = [{ path: "csv", issue: problem, received_type: "string" }];
-    const summary = `Nothing was stored: ${problem}.`;
+/** Reads the CSV in a sandbox before it is stored, so that the caller can still fix it. */
+async function storeCsv(data: NamedData, { evidence, schemas, signal }: StoreDataOptions): Promise<DataAnswer> {
+  const trial = createEvidenceStore({ tenant: evidence.tenant }).addData(data);
+  const [reply] = await schemas.describe([trial], { signal });
+  if (!reply!.ok) {
+    if (reply!.refusal.code !== "DATA_UNREADABLE") return refuseTable(TOOL, reply!.refusal);
+    const details = [{ path: "csv", issue: reply!.refusal.why, received_type: "string" }];
+    const summary = `Nothing was stored. ${reply!.refusal.why}`;
     return refuse(createToolError({ code: "DATA_INVALID", tool: TOOL, summary, details, examples: [example] }));
   }
-  return describeStored(await evidence.keepData({ name, format: "csv", bytes: Buffer.from(csv) }), []);
-}
-
-/** Finds rows with more cells than the header. pandas would reject them later, when the caller can no longer fix them. */
-function findCsvProblem(csv: string): string | null {
-  const { columns, count, cells } = readCsv(csv);
-  if (columns.every((name) => name.trim() === "")) return "the CSV has no header line";
-  for (let index = 0; index < count; index += 1) {
-    const { length } = cells(index);
-    if (length > columns.length)
-      return `row ${index + 1} after the header has ${length} cells, but the header has ${columns.length}; quote cells that contain commas`;
-  }
-  return null;
+  const { rows, columns, columnCount, notes } = reply!.schema;
+  const item = await evidence.keepData(data);
+  const names = columns.map(({ name }) => name);
+  return describeStored(item, { rows, columns: names, columnCount }, notes);
 }
 
 async function storeJson(name: string, data: unknown, evidence: EvidenceStore): Promise<DataAnswer> {
@@ -83,7 +87,8 @@ async function storeJson(name: string, data: unknown, evidence: EvidenceStore): 
   const { text, precisionLoss } = toJsonText(parsed === null ? data : parsed);
   const rounded = precisionLoss?.integersPast2To53 ?? 0;
   const notes = [...(parsed === null ? [] : [dataNotes.parsedJsonText]), ...(rounded > 0 ? [dataNotes.roundedIntegers(rounded)] : [])];
-  return describeStored(await evidence.keepData({ name, format: "json", bytes: Buffer.from(text) }), notes);
+  const item = await evidence.keepData({ name, format: "json", bytes: Buffer.from(text) });
+  return describeStored(item, item.shape, notes);
 }
 
 /** Parses an array or object that a model sent as JSON text. Returns null for any other string. */
@@ -98,7 +103,11 @@ function parseJsonString(text: string): object | null {
 
 const MAX_SHOWN_COLUMNS = 60;
 
-function describeStored({ alias, format, bytes, shape }: EvidenceItem, notes: readonly string[]): DataAnswer {
+function describeStored(
+  { alias, format, bytes }: EvidenceItem,
+  shape: Pick<EvidenceShape, "rows" | "columns" | "columnCount">,
+  notes: readonly string[],
+): DataAnswer {
   const columns = shape.columns.slice(0, MAX_SHOWN_COLUMNS);
   const hidden = shape.columnCount - columns.length;
   const allNotes = [dataNotes.storedAs(alias), ...notes, ...(hidden > 0 ? [dataNotes.moreColumns(hidden)] : [])];

@@ -198,6 +198,12 @@ export const errorTable = {
   },
   DATA_PATH_MISSING: { meaning: "A path given with --data does not exist or cannot be read.", exit: 2 },
   DATA_PATH_REFUSED: { meaning: "A path given with --data is not a folder or a supported data file.", exit: 2 },
+  READER_OPTIONS_INVALID: {
+    meaning: "The options for reading a CSV-like file are not valid.",
+    hint: "The options are encoding (utf-8, utf-16le, utf-16be, windows-1252), delimiter (, ; | tab none) and decimal (. or ,), for example --data 'sales.csv?delimiter=%3B&decimal=%2C'.",
+    status: 422,
+    exit: 2,
+  },
   DIRECTORY_IN_USE: { meaning: "Another server uses the same data directory.", exit: 2 },
   NOT_LISTENING: { meaning: "The server cannot listen on this address.", exit: 2 },
   ALLOW_LIST_INVALID: {

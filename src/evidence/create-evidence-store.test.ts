@@ -39,7 +39,7 @@ describe("the evidence store", () => {
     store.addData({ name: "sales", format: "csv", bytes: Buffer.from("a,b\n1,2\n") });
     expect(store.aliases()).toEqual(["get_price_1", "get_price_2", "get_price_3", "result_1", "sales"]);
     expect(read(store.get("result_1"))).toBe('{"total": 12345678901234567890}');
-    expect(store.get("sales")).toMatchObject({ source: "data", format: "csv", shape: { kind: "table", rows: 1, columns: ["a", "b"] } });
+    expect(store.get("sales")).toMatchObject({ source: "data", format: "csv", shape: { kind: "table", lines: 2 } });
   });
 
   it("keeps JSON text byte for byte, with integers past 2^53 and long decimals", () => {

@@ -75,9 +75,10 @@ class MemoryEvidenceStore implements EvidenceStore {
 
   readonly addData = (data: NamedData): EvidenceItem => this.#addData(data, [readData(data)]);
 
-  readonly addFile = ({ name, format, content }: NamedFile): EvidenceItem => {
+  readonly addFile = ({ name, format, content, reader, readerExample }: NamedFile): EvidenceItem => {
     const alias = nameGivenAlias(name, this.#isTaken);
-    const source = toFileSource({ alias, tenant: this.tenant, tool: name, format, at: this.#now().toISOString() }, content);
+    const facts = { alias, tenant: this.tenant, tool: name, format, reader, readerExample };
+    const source = toFileSource({ ...facts, at: this.#now().toISOString() }, content);
     this.toolOutputsByAlias.set(alias, source.item);
     this.#sources.set(alias, source);
     return source.item;
@@ -118,8 +119,8 @@ class MemoryEvidenceStore implements EvidenceStore {
     return this.#keepParts(this.#nameOutput("result"), parts, { source: "result", tool: from, arguments: copyJson(given) });
   }
 
-  #addData({ name }: NamedData, parts: readonly Part[]): EvidenceItem {
-    return this.#keepParts(nameGivenAlias(name, this.#isTaken), parts, { source: "data", tool: name, arguments: null });
+  #addData({ name, reader }: NamedData, parts: readonly Part[]): EvidenceItem {
+    return this.#keepParts(nameGivenAlias(name, this.#isTaken), parts, { source: "data", tool: name, arguments: null, reader });
   }
 
   /** Keeps all parts of an output, or none if they do not fit the budget. Returns the item of the main part. */

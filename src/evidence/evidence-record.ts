@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readerOptionsSchema } from "../protocol/reader.ts";
 import type { EvidenceItem } from "./evidence-store.ts";
 
 const count = z.int().nonnegative();
@@ -46,6 +47,8 @@ export const evidenceRecordSchema = z.strictObject({
       unrepresentable: count,
     })
     .optional(),
+  /** How to read a CSV-like item, as given. What is missing is inferred. */
+  reader: readerOptionsSchema.optional(),
   /** Whether the tool marked this output as an error. */
   isError: z.literal(true).optional(),
   /** Aliases of the other parts of the same output. */
@@ -57,7 +60,7 @@ export const evidenceRecordSchema = z.strictObject({
 export type EvidenceRecord = z.infer<typeof evidenceRecordSchema>;
 
 export function toEvidenceRecord(item: EvidenceItem): EvidenceRecord {
-  const { alias, source, tool, at, sha256, bytes, format, mimeType, shape, precisionLoss, isError, attachments, partOf } = item;
+  const { alias, source, tool, at, sha256, bytes, format, mimeType, shape, precisionLoss, reader, isError, attachments, partOf } = item;
   const facts = { alias, source, tool, arguments: item.arguments, at, sha256, bytes, format, mimeType, shape };
-  return { schemaVersion: 1, ...facts, precisionLoss, isError, attachments, partOf };
+  return { schemaVersion: 1, ...facts, precisionLoss, reader, isError, attachments, partOf };
 }

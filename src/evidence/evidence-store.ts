@@ -1,3 +1,4 @@
+import type { ReaderOptions, Reading } from "../protocol/reader.ts";
 import type { EvidenceRecord } from "./evidence-record.ts";
 import type { RowsAt, RowsQuestion } from "./rows-at.ts";
 
@@ -54,6 +55,8 @@ export interface EvidenceItem extends Readonly<Omit<EvidenceRecord, "schemaVersi
   readonly tenant: string;
   /** Set for files added by reference. `bytes`, `sha256`, `shape` and `read()` then describe the current file. */
   readonly file?: FileContent;
+  /** Shows how to give `reader`, in errors: text with `{}` in place of the options in URL form. */
+  readonly readerExample?: string | undefined;
   /** The complete bytes. Do not modify them. */
   read(): Uint8Array;
 }
@@ -69,6 +72,8 @@ export interface FileContent {
   readonly shape: EvidenceShape;
   /** JSON texts of the schema, from full to short; empty until a sandbox has read the file. */
   readonly schema: readonly string[];
+  /** How a sandbox read it; null until then, and for formats that can be read in one way only. */
+  readonly reading: Reading | null;
   read(): Uint8Array;
   /** Stores what a sandbox found in the file. It is valid until the file changes. */
   learn(found: FileFindings): void;
@@ -78,12 +83,15 @@ export interface FileFindings {
   readonly version: string;
   readonly shape: EvidenceShape;
   readonly schema: readonly string[];
+  readonly reading: Reading | null;
 }
 
 export interface NamedFile {
   readonly name: string;
   readonly format: EvidenceFormat;
   readonly content: FileContent;
+  readonly reader?: ReaderOptions | undefined;
+  readonly readerExample?: string | undefined;
 }
 
 export interface ToolOutput {
@@ -111,6 +119,7 @@ export interface NamedData {
   readonly format: EvidenceFormat;
   readonly bytes: Uint8Array;
   readonly mimeType?: string;
+  readonly reader?: ReaderOptions | undefined;
 }
 
 export interface PreviewOptions {

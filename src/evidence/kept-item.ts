@@ -1,13 +1,14 @@
 import { hash } from "node:crypto";
 import type { EvidenceFormat, EvidenceItem, EvidenceShape, FileContent, PrecisionLoss } from "./evidence-store.ts";
 import type { EvidenceRecord } from "./evidence-record.ts";
+import type { ReaderOptions } from "../protocol/reader.ts";
 import type { OutputPart, ReadPart } from "./output-part.ts";
 import { parseJsonText } from "../text/json.ts";
 import type { PreviewSource } from "./preview/build-preview.ts";
 import { digest, digestFile, type Digest } from "./preview/digest.ts";
 import { readData } from "./read-tool-output.ts";
 
-export type ItemFacts = Pick<EvidenceItem, "tenant" | "source" | "tool" | "arguments" | "isError" | "at">;
+export type ItemFacts = Pick<EvidenceItem, "tenant" | "source" | "tool" | "arguments" | "isError" | "at" | "reader">;
 
 interface NewItem {
   readonly part: OutputPart | ReadPart;
@@ -38,6 +39,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
   declare readonly mimeType?: string;
   declare readonly precisionLoss?: PrecisionLoss;
   declare readonly isError?: true;
+  declare readonly reader?: ReaderOptions;
   declare readonly partOf?: string;
   readonly isStrictJson: boolean;
   #body: string | Uint8Array;
@@ -56,6 +58,7 @@ export class KeptItem implements EvidenceItem, PreviewSource {
     this.attachments = alias === aliases[0] && aliases.length > 1 ? aliases.slice(1) : noAttachments;
     if (part.mimeType !== undefined) this.mimeType = part.mimeType;
     if (part.precisionLoss !== undefined) this.precisionLoss = part.precisionLoss;
+    if (facts.reader !== undefined) this.reader = facts.reader;
     if (facts.isError !== undefined) this.isError = facts.isError;
     if (alias !== aliases[0]) this.partOf = aliases[0]!;
     this.isStrictJson = part.isStrictJson === true;
@@ -131,7 +134,7 @@ export function toRestoredSource({ record, read }: RestoredItem, tenant: string)
 
 /** A file added by reference. Every access to its facts asks the file. */
 export function toFileSource(
-  facts: Pick<EvidenceItem, "alias" | "tenant" | "tool" | "format" | "at">,
+  facts: Pick<EvidenceItem, "alias" | "tenant" | "tool" | "format" | "at" | "reader" | "readerExample">,
   content: FileContent,
 ): PreviewSource {
   const item: EvidenceItem = {
@@ -154,7 +157,7 @@ export function toFileSource(
   return {
     item,
     get digest() {
-      return digestFile(content.shape, content.schema);
+      return digestFile(content);
     },
     isStrictJson: false,
   };

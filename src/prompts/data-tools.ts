@@ -12,6 +12,7 @@ export const dataParameters = {
   storeName: "The alias: a Python name that is not in use.",
   storeData: "Inline JSON: rows as a list of records, or any value.",
   storeCsv: "CSV text with a header line. Give either data or csv.",
+  storeReader: "How csv is written, if it cannot be recognized: delimiter and decimal.",
   listAliases: "Return only these aliases, with full schemas. Default: all aliases, without details.",
   readAlias: "An alias of list_data, a tool output or a result.",
   readOffset: "Rows to skip: nextOffset of the previous page.",

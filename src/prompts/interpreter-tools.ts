@@ -125,6 +125,15 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     `${toCount(value)} figure(s) were published without their data, because the cell or turn has used up what it may emit.`,
   omittedDiagnostics: (value) => `Some notes were too long. Entries left out: ${toShortJson(value)}.`,
   frames: () => "",
+  readings: (value) =>
+    toList(value)
+      .map(
+        ({ alias, notes }) =>
+          `${String(alias)}: ${toList(notes)
+            .map(({ message }) => String(message))
+            .join(" ")}`,
+      )
+      .join(" "),
   nonFinite: (value) => {
     const places = toList(value)
       .slice(0, 5)

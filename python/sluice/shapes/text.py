@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import warnings
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from sluice.shapes.integers import INEXACT
+from sluice.delimited.read import read_delimited
+from sluice.delimited.reading import DELIMITERS, UnreadableFile
+from sluice.errors import ShapeError
 
-SEPARATORS = ",\t;|"
-#: Pandas 3 parses floats exactly by default and deprecates the option.
-EXACT_FLOATS: dict[str, Any] = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
 PROSE = re.compile(r".*\s.*[.!?:…]")
-LEADING_ZERO = re.compile(r"\s*[+-]?0\d+")
-INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 
 
 def parse_text(text: str, steps: list[str]) -> Any:
@@ -44,45 +38,22 @@ def _parse_json_lines(text: str, steps: list[str]) -> list[Any] | None:
 
 
 def _parse_csv(text: str, steps: list[str]) -> pd.DataFrame | None:
-    separator = _separator(text.split("\n", 2)[:2])
-    if separator is None:
+    if not _looks_like_csv(text.split("\n", 2)[:2]):
         return None
-    options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "index_col": False}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # raised for rows with more cells than column names
-            frame = _keep_digits(pd.read_csv(io.StringIO(text), **options, **EXACT_FLOATS), text, options)
-    except (ValueError, pd.errors.ParserWarning):
-        return None
-    steps.append(f"read CSV text separated by {separator!r}")
+        frame, reading = read_delimited(text.encode(), "csv", skips_spaces=True)
+    except UnreadableFile as error:
+        if not error.options:
+            return None
+        how = "Read it with pd.read_csv(io.StringIO(text), sep=..., decimal=...)."
+        raise ShapeError(f"to_frame cannot decide how to read this CSV text. {error.why} {how}") from None
+    steps.append(f"read CSV text separated by {reading.delimiter!r}")
+    steps.extend(note["message"] for note in reading.notes if note["code"] != "delimiter")
     return frame
 
 
-def _separator(lines: list[str]) -> str | None:
-    """The separator of the cells in both lines. None for a single line, for sentences, and for Markdown tables."""
+def _looks_like_csv(lines: list[str]) -> bool:
+    """Whether both lines contain the same delimiter. False for a single line, for sentences, and for Markdown tables."""
     if len(lines) < 2 or PROSE.fullmatch(lines[0].strip()) or lines[0].startswith("|"):
-        return None
-    counts = {separator: min(line.count(separator) for line in lines) for separator in SEPARATORS}
-    best = max(SEPARATORS, key=lambda separator: counts[separator])
-    return best if counts[best] else None
-
-
-def _keep_digits(frame: pd.DataFrame, text: str, options: dict[str, Any]) -> pd.DataFrame:
-    """Read columns again that lost digits: names like 007 stay text, and long integers next to gaps stay exact."""
-    numeric = {
-        column: frame[column] for column in frame.columns if pd.api.types.is_any_real_numeric_dtype(frame[column])
-    }
-    long = [column for column, cells in numeric.items() if cells.dtype.kind == "f" and (cells.abs() >= INEXACT).any()]
-    zeros = re.search(r"(?:^|[,\t;|\n\"])\s*[+-]?0\d", text) is not None
-    suspects = list(numeric) if zeros else long
-    if not suspects:
-        return frame
-    written = pd.read_csv(io.StringIO(text), usecols=suspects, dtype=dict.fromkeys(suspects, object), **options)
-    for column in suspects:
-        cells = written[column]
-        present = cells.dropna().astype(str)
-        if present.map(lambda cell: LEADING_ZERO.fullmatch(cell) is not None).any():
-            frame[column] = cells
-        elif column in long and present.map(lambda cell: INTEGER.fullmatch(cell) is not None).all():
-            frame[column] = pd.array([pd.NA if cell is np.nan else int(cell) for cell in cells], dtype="Int64")
-    return frame
+        return False
+    return any(all(delimiter in line for line in lines) for delimiter in DELIMITERS)

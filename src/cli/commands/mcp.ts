@@ -15,7 +15,9 @@ Runs an MCP server on standard input and output, for desktop assistants, editors
 It gives the client's model sandboxed Python over the data that you choose.
 
   --data PATH     give a file or a folder to the model, read-only; repeatable
-                  (${dataFileEndings.join(", ")})
+                  (${dataFileEndings.join(", ")}).
+                  How a CSV or TSV file is written is recognized, or given with the file:
+                  'sales.csv?delimiter=%3B&decimal=%2C&encoding=windows-1252'
   --config FILE   use this configuration; without it, no configuration is read. The tool "execute"
                   can call the tools of its mcpServers. Servers with "expose": true are also offered
                   to the client directly

@@ -6,6 +6,7 @@ import type { CellInput } from "../../cells/cell-inputs.ts";
 import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createRuntime } from "../../create-runtime.ts";
 import { formatOf } from "../../data/data-formats.ts";
+import { splitReaderOptions, toReaderExample } from "../../data/reader-options.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { runPythonInSandbox } from "../../interpreter/run-python-in-sandbox.ts";
 import { dataFileEndings } from "../../protocol/data-files.ts";
@@ -27,7 +28,9 @@ Runs a Python script as one cell, in a sandbox without network, and prints its o
 Use - as SCRIPT.py to read the script from standard input.
 
   --input ALIAS=FILE   give a file to the script as the variable ALIAS; repeatable. .json and .jsonl
-                       become plain values, .csv, .tsv, .parquet and .xlsx DataFrames, .txt a string
+                       become plain values, .csv, .tsv, .parquet and .xlsx DataFrames, .txt a string.
+                       How a CSV or TSV file is written is recognized, or given with the file:
+                       'sales.csv?delimiter=%3B&decimal=%2C&encoding=windows-1252'
   --expect KINDS       fail unless the script emits exactly these: image, chart or image,chart
   --driver NAME        ${driverNames.join(", ")}; default: auto, the strongest that works
   --timeout-s N        time limit of the script in seconds; default: ${defaultLimits.cellTimeoutMs / 1000}
@@ -184,9 +187,11 @@ export async function readScriptFile(script: string, signal: AbortSignal): Promi
 }
 
 export async function readInput(alias: string, file: string, signal: AbortSignal): Promise<CellInput> {
-  const format = formatOf(file);
+  const { path, reader } = await splitReaderOptions(file);
+  const format = formatOf(path);
   if (format === null) throw wrong(`--input ${alias}=${file}: supported extensions are ${dataFileEndings.join(", ")}.`);
-  return { format, bytes: await readBytes(file, `the input ${alias}`, signal) };
+  const bytes = await readBytes(path, `the input ${alias}`, signal);
+  return { format, bytes, reader, readerExample: toReaderExample(`--input ${alias}=`, path) };
 }
 
 /** Reads a file, or standard input for `-`. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { EvidenceFormat, EvidenceItem, FileFindings } from "../../evidence/evidence-store.ts";
+import { readingSchema } from "../../protocol/reader.ts";
 import type { DataCallOptions } from "../conversation-data.ts";
 import type { Tables } from "./create-tables.ts";
 import type { TableRefusal, TableReply } from "./query-table.ts";
@@ -25,6 +26,7 @@ const tableSchemaSchema = z.strictObject({
   columnCount: count,
   columns: z.array(columnFacts).max(500),
   notes: z.array(z.string()),
+  reader: readingSchema.optional(),
 });
 
 type ColumnFacts = z.infer<typeof columnFacts>;
@@ -89,8 +91,8 @@ export function versionOf(item: EvidenceItem): string {
 }
 
 /** Conversations of one tenant share a table if its alias and its bytes are the same. A reopened conversation finds its tables again. */
-export function toTableKey({ tenant, alias }: EvidenceItem, version: string): string {
-  return JSON.stringify([tenant, alias, version]);
+export function toTableKey({ tenant, alias, reader }: EvidenceItem, version: string): string {
+  return JSON.stringify([tenant, alias, version, reader]);
 }
 
 function toSchemaReply(item: EvidenceItem, reply: TableReply): SchemaReply {
@@ -109,9 +111,9 @@ const SHAPE_COLUMNS = 300;
 
 /** What the preview of a file shows after a sandbox has read it. */
 function toFindings(schema: TableSchema, { version, format }: { version: string; format: EvidenceFormat }): FileFindings {
-  const { rows, columns, columnCount } = schema;
+  const { rows, columns, columnCount, reader: reading = null } = schema;
   const none = { columns: [], columnCount: 0, columnsFromSample: false, path: [] };
-  if (format === "text") return { version, shape: { kind: "text", rows: null, ...none, lines: rows }, schema: [] };
+  if (format === "text") return { version, shape: { kind: "text", rows: null, ...none, lines: rows }, schema: [], reading };
   const names = columns.slice(0, SHAPE_COLUMNS).map(({ name }) => name);
   const shape = {
     kind: format === "json" || format === "jsonl" ? "records" : "table",
@@ -121,7 +123,7 @@ function toFindings(schema: TableSchema, { version, format }: { version: string;
     columnsFromSample: false,
     path: [],
   } as const;
-  return { version, shape, schema: toSchemaTexts(columns) };
+  return { version, shape, schema: toSchemaTexts(columns), reading };
 }
 
 /** JSON texts of the schema, from the most detailed to the shortest. */

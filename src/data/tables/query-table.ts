@@ -66,6 +66,7 @@ const refusedSchema = z.object({
     z.object({ code: z.literal("bytes") }),
     z.object({ code: z.literal("wide"), columns: z.int(), most: z.int() }),
     z.object({ code: z.literal("column"), column: z.string(), columns: z.array(z.string()) }),
+    z.object({ code: z.literal("text"), column: z.string(), value: z.string(), example: z.string() }),
     z.object({ code: z.literal("value"), column: z.string(), type: z.string(), value: z.string() }),
   ]),
 });
@@ -150,6 +151,17 @@ function fromRefused({ alias, format }: QueriedTable, refused: z.infer<typeof re
         code: "COLUMN_UNKNOWN",
         why: `${alias} has no column ${JSON.stringify(refused.column)}.${suggestion} Columns: ${listed}.`,
         hints: [],
+      };
+    }
+    case "text": {
+      const example = refused.example === "" ? "" : `, for example ${JSON.stringify(refused.example)}`;
+      return {
+        code: "FILTER_VALUE_INVALID",
+        why: `The column ${refused.column} of ${alias} is text${example}, so it cannot be compared with the number ${refused.value}.`,
+        hints: [
+          "Convert the column to numbers with code_interpreter, or fix its cells; the notes of its schema say which are not numbers.",
+          "To compare text, use eq with the text, contains or startsWith.",
+        ],
       };
     }
     case "value":

@@ -19,7 +19,7 @@ export interface DatasetStoreOptions {
   readonly onBody?: (sha256: string) => void;
 }
 
-const { sha256, bytes, format, shape } = evidenceRecordSchema.shape;
+const { sha256, bytes, format, shape, reader } = evidenceRecordSchema.shape;
 const encoding = z.enum(["json", "text", "base64"]) satisfies z.ZodType<BodyEncoding>;
 const { path, rows, kind } = shape.shape;
 const manifestSchema = z.object({
@@ -28,7 +28,7 @@ const manifestSchema = z.object({
   bytes,
   /** The document in order: text as it is, and references to bodies. */
   pieces: z.array(z.union([z.string(), z.object({ sha256, encoding })])),
-  tables: z.array(z.object({ name: z.string(), format, path, rows, sha256 })),
+  tables: z.array(z.object({ name: z.string(), format, path, rows, sha256, reader })),
 });
 
 type Manifest = z.infer<typeof manifestSchema>;
@@ -63,7 +63,7 @@ export function createDatasetStore(options: DatasetStoreOptions): DatasetStore {
       hash,
       bytes,
       url: toUrl(hash),
-      tables: tables.map(({ name, format, path, rows }) => ({ name, format, path, rows })),
+      tables: tables.map(({ name, format, path, rows, reader }) => ({ name, format, path, rows, reader })),
       stream: () => streamDocument(pieces),
       async readTable(name) {
         const found = tables.find((table) => table.name === name);

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { hashBytes } from "../../blobs/create-file-blobs.ts";
 import type { EvidenceItem } from "../evidence-store.ts";
@@ -47,14 +48,14 @@ async function readOutputPart(item: EvidenceItem, separator: string): Promise<Do
   const content = item.read();
   const sha256 = item.file === undefined ? item.sha256 : await hashBytes(content); // a file may change between two reads
   const encoding = encodingOf(item, content);
-  const { alias: name, format, shape } = item;
+  const { alias: name, format, shape, reader } = item;
   return {
     pieces: [
       `${separator}${openObject(describeItem(item))},"value":`,
       { sha256, encoding, content },
       `,"encoding":${JSON.stringify(encoding)},"sha256":"${sha256}"}`,
     ],
-    table: hasRows(item) ? { name, format, path: shape.path, rows: shape.rows, sha256 } : undefined,
+    table: hasRows(item) ? { name, format, path: shape.path, rows: shape.rows, sha256, reader } : undefined,
   };
 }
 
@@ -75,15 +76,16 @@ function openObject(value: object): string {
 
 /** JSON.stringify omits members that are undefined. */
 function describeItem(item: EvidenceItem): object {
-  const { alias, source, tool, at, bytes, format, mimeType, shape, precisionLoss, partOf } = item;
-  return { alias, source, tool, arguments: item.arguments, at, bytes, format, mimeType, shape, precisionLoss, partOf };
+  const { alias, source, tool, at, bytes, format, mimeType, shape, precisionLoss, reader, partOf } = item;
+  return { alias, source, tool, arguments: item.arguments, at, bytes, format, mimeType, shape, precisionLoss, reader, partOf };
 }
 
 const LARGE_FILE_BYTES = 16 << 20;
 
 /** Outputs of format JSON that are not valid JSON (NaN, a byte order mark, a wrong file) become text. */
 function encodingOf(item: EvidenceItem, bytes: Uint8Array): BodyEncoding {
-  if (["bytes", "parquet", "xlsx"].includes(item.format)) return "base64";
+  const isText = !["bytes", "parquet", "xlsx"].includes(item.format) && (!["csv", "tsv"].includes(item.format) || isUtf8(bytes));
+  if (!isText) return "base64";
   const isLargeFile = item.file !== undefined && bytes.length > LARGE_FILE_BYTES; // its content is unknown, and parsing it takes too long
   return item.format === "json" && !isLargeFile && (!mayBeInvalidJson(item, bytes) || isJson(bytes)) ? "json" : "text";
 }

@@ -1,3 +1,4 @@
+import type { ReaderOptions } from "../../protocol/reader.ts";
 import type { EvidenceFormat, EvidenceItem, EvidenceShape } from "../evidence-store.ts";
 
 /**
@@ -45,6 +46,8 @@ export interface DatasetTable {
   /** Keys from the root of the value to its rows. */
   readonly path: readonly string[];
   readonly rows: number | null;
+  /** How to read a CSV-like table, as given. */
+  readonly reader?: ReaderOptions | undefined;
 }
 
 export interface DatasetReader {

@@ -127,9 +127,10 @@ function rowsNotShown({ shape }: Digest, shown: number): Pieces {
   return shape.rows === null || shape.rows === shown ? [] : [["rowsNotShown", String(shape.rows - shown)]];
 }
 
-function head({ item, digest: { shape } }: PreviewSource): Pieces {
+function head({ item, digest: { shape, readAs } }: PreviewSource): Pieces {
   const { alias, tool, isError, format, mimeType, bytes, precisionLoss, attachments } = item;
   const { kind, rows, path, columnCount, columnsFromSample, lines, characters } = shape;
+  const notes = readAs.slice(0, SHOWN_NOTES).map((message) => clipText(message, 200));
   const shownAliases = attachments.slice(0, SHOWN_ATTACHMENTS);
   const facts = {
     alias,
@@ -146,6 +147,8 @@ function head({ item, digest: { shape } }: PreviewSource): Pieces {
     lines,
     characters,
     precisionLoss,
+    readAs: notes.length === 0 ? undefined : notes,
+    readAsNotShown: readAs.length - notes.length || undefined,
     alsoKept: attachments.length === 0 ? undefined : shownAliases,
     alsoKeptNotShown: attachments.length - shownAliases.length || undefined,
   };
@@ -153,6 +156,7 @@ function head({ item, digest: { shape } }: PreviewSource): Pieces {
 }
 
 const SHOWN_ATTACHMENTS = 8;
+const SHOWN_NOTES = 4;
 
 function note({ item, digest }: PreviewSource): Pieces {
   return [["note", JSON.stringify(previewNote(item.alias, digest.isRounded && item.precisionLoss === undefined))]];

@@ -1,8 +1,7 @@
-import type { EvidenceFormat, EvidenceShape } from "../evidence-store.ts";
+import type { EvidenceShape, FileContent } from "../evidence-store.ts";
 import type { OutputPart } from "../output-part.ts";
 import { endOf, startOf } from "../../text/clip-text.ts";
 import { parseJson } from "../../text/json.ts";
-import { readCsv } from "../../text/read-csv.ts";
 import { createReadKeys, findRows, type FoundRows } from "./find-rows.ts";
 import { outlineSchema } from "./outline-schema.ts";
 import { outlineValue, type Outline } from "./outline.ts";
@@ -14,6 +13,8 @@ export interface Digest {
   readonly schema: Outline | null;
   /** What the schema was read from, for example "all 20 rows". */
   readonly schemaFrom: string | null;
+  /** How a CSV-like file was read, where that was not obvious. */
+  readonly readAs: readonly string[];
   /** The first and last rows; all rows if there are few. */
   readonly rows: readonly Outline[];
   /** The value without its rows, or the whole value if it has none. Null if the value consists of rows. */
@@ -34,17 +35,30 @@ export function digest({ format, body, value }: Pick<OutputPart, "format" | "bod
   if (format === "json") return digestValue(value, body.length > LARGE_BYTES ? SUMMARIZED_VALUES / 3 : SUMMARIZED_VALUES);
   if (format === "parquet" || format === "xlsx" || format === "bytes") return { ...emptyDigest, shape: { ...emptyShape, kind: "bytes" } };
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
-  return format === "text" ? digestText(text) : digestTable(text, format);
+  if (format === "jsonl") return digestSample(readLines(text));
+  const digested = digestText(text);
+  // CSV is shown as text: only a sandbox recognizes delimiters, decimal commas and encodings, for every use alike.
+  return format === "text" ? digested : { ...digested, shape: { ...digested.shape, kind: "table" } };
 }
 
 /** The digest of a file, which the host does not read: no rows, only the schema that a sandbox found, from full to short. */
-export function digestFile(shape: EvidenceShape, schema: readonly string[]): Digest {
+export function digestFile({ shape, schema, reading }: Pick<FileContent, "shape" | "schema" | "reading">): Digest {
   const [shortest, ...others] = schema.toReversed();
-  return { ...emptyDigest, shape, schema: shortest === undefined ? null : { texts: [shortest, ...others] } };
+  const readAs = (reading?.notes ?? []).map(({ message }) => message);
+  return { ...emptyDigest, shape, readAs, schema: shortest === undefined ? null : { texts: [shortest, ...others] } };
 }
 
 const emptyShape: EvidenceShape = { kind: "scalar", rows: null, columns: [], columnCount: 0, columnsFromSample: false, path: [] };
-const emptyDigest: Digest = { shape: emptyShape, schema: null, schemaFrom: null, rows: [], around: null, isRounded: false, ends: null };
+const emptyDigest: Digest = {
+  shape: emptyShape,
+  schema: null,
+  schemaFrom: null,
+  readAs: [],
+  rows: [],
+  around: null,
+  isRounded: false,
+  ends: null,
+};
 
 function digestValue(value: unknown, values: number): Digest {
   const readKeys = createReadKeys();
@@ -81,13 +95,6 @@ function digestRows({ value, summary, rows }: { value: unknown; summary: Summary
     around,
     isRounded: [...shown, ...(around === null ? [] : [around])].some(hasRounded),
   };
-}
-
-function digestTable(text: string, format: EvidenceFormat): Digest {
-  if (format === "jsonl") return digestSample(readLines(text));
-  const { columns, count, row } = readCsv(text, format === "tsv" ? "\t" : ",");
-  const table = digestSample({ kind: "records", path: [], holder: columns, count, row });
-  return { ...table, shape: { ...table.shape, kind: "table", columns, columnCount: columns.length, columnsFromSample: false } };
 }
 
 /** Invalid lines, which Python will refuse, are shown as null. */

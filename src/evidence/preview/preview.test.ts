@@ -115,15 +115,14 @@ describe("a preview", () => {
     expect(preview).toMatchObject({ format: "bytes", kind: "bytes", mimeType: "image/png", bytes: 3 });
   });
 
-  it("reads CSV, with quoted line breaks, and JSON lines", () => {
+  it("shows CSV as text, which is never read in a wrong dialect, and reads JSON lines", () => {
     const store = createEvidenceStore();
-    const csv = `name,n\n"a, ""b""\nc",1\n\n${Array.from({ length: 600 }, (_, n) => `row${n},${n}`).join("\r\n")}\n`;
+    const csv = `name;n\n"a; ""b""";1,5\n${Array.from({ length: 600 }, (_, n) => `row${n};${n}`).join("\n")}\n`;
     store.addData({ name: "table", format: "csv", bytes: Buffer.from(csv) });
     store.addData({ name: "lines", format: "jsonl", bytes: Buffer.from('{"a":1}\n\n{"a":2}\n') });
     const table = JSON.parse(store.preview("table").json) as Read;
-    expect(table).toMatchObject({ kind: "table", rows: 601, columns: 2, schema: { fields: { n: { type: "integer", min: 0, max: 599 } } } });
-    expect(table.first![0]).toEqual({ name: 'a, "b"\nc', n: 1 });
-    expect(table.last!.at(-1)).toEqual({ name: "row599", n: 599 });
+    expect(table).toMatchObject({ kind: "table", lines: 602, start: expect.stringMatching(/^name;n\n"a; ""b""";1,5\n/) as string });
+    expect(table).toMatchObject({ end: expect.stringMatching(/\nrow599;599\n$/) as string });
     expect(JSON.parse(store.preview("lines").json)).toMatchObject({ kind: "records", rows: 2, first: [{ a: 1 }, { a: 2 }] });
   });
 

@@ -192,9 +192,14 @@ async function openConversation(
   for (const { alias, record } of history.uploads.list(tenant, id)) {
     const upload = await uploads.open(storedUploadSchema.parse(JSON.parse(record)));
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
-    else savedAliases.add(data.addUpload(upload).alias);
+    else savedAliases.add(data.addUpload({ ...upload, readerExample: toUploadExample(id, upload.fileName) }).alias);
   }
   return { tenant, id, evidence, data, savedAliases, removalSignal, rerunTurnIds: [], turn: null };
+}
+
+/** Shows how an upload is given options for reading it; see `EvidenceItem.readerExample`. */
+export function toUploadExample(conversationId: string, fileName: string): string {
+  return `POST /api/conversations/${conversationId}/files?name=${encodeURIComponent(fileName)}&{}`;
 }
 
 const shapesWithRows: ReadonlySet<string> = new Set(["records", "array", "map", "table"]);

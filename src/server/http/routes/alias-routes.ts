@@ -5,8 +5,9 @@ import { openAliasDownload } from "../../../data/open-table-download.ts";
 import type { EvidenceItem, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { tableFileEndings } from "../../../protocol/data-files.ts";
 import { httpIdSchema } from "../../../protocol/http-error.ts";
+import { readerOptionsSchema, type ReaderOptions } from "../../../protocol/reader.ts";
 import { aliasListSchema, aliasSchema, tableRowsSchema, tableSchemaSchema } from "../../../protocol/http-tables.ts";
-import { describeAliases, type LiveConversation } from "../conversations.ts";
+import { describeAliases, toUploadExample, type LiveConversation } from "../conversations.ts";
 import { HttpFailure, toHttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 import { conversationNotFound } from "./conversation-routes.ts";
@@ -24,7 +25,7 @@ export function aliasRoutes(parts: AliasParts): Route[] {
       operationId: "uploadFile",
       beginsWork: {},
       summary: `Upload a data file (${tableFileEndings.join(", ")}) to a conversation. It becomes an alias.`,
-      query: z.object({ name: z.string().min(1).max(255) }),
+      query: z.object({ name: z.string().min(1).max(255), ...readerOptionsSchema.shape }),
       body: "bytes",
       responses: { 201: { description: "The new alias.", schema: aliasSchema } },
       handle: (request) => uploadFile(parts, request),
@@ -130,12 +131,14 @@ async function storeUpload(
 ): Promise<string> {
   const { tenant, id } = live;
   const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
-  const upload = await uploads.put({ tenant, fileName: String(query["name"]), content, signal });
+  const reader = toReaderOptions(query);
+  const upload = await uploads.put({ tenant, fileName: String(query["name"]), content, reader, signal });
   const { sha256, bytes, format, fileName } = upload;
   const at = new Date().toISOString();
   history.conversations.ensure({ tenant, id, title: fileName, at });
-  const { alias } = live.data.addUpload(upload);
-  const record = JSON.stringify({ tenant, sha256, bytes, fileName, format });
+  const readerExample = toUploadExample(id, fileName);
+  const { alias } = live.data.addUpload({ ...upload, readerExample });
+  const record = JSON.stringify({ tenant, sha256, bytes, fileName, format, reader });
   const isStored = history.uploads.add({ tenant, conversationId: id, at }, { alias, record, sha256, bytes }, () =>
     uploads.blobsOf(tenant).has(sha256),
   );
@@ -147,6 +150,12 @@ async function storeUpload(
   history.conversations.touch(tenant, id, at);
   live.savedAliases.add(alias);
   return alias;
+}
+
+/** The options for reading a file, of the query. Undefined if there are none. */
+function toReaderOptions({ encoding, delimiter, decimal }: RouteRequest["query"]): ReaderOptions | undefined {
+  const given = Object.entries({ encoding, delimiter, decimal }).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? undefined : readerOptionsSchema.parse(Object.fromEntries(given));
 }
 
 function readSchema(parts: AliasParts, request: RouteRequest): Promise<Response> {
