@@ -11,8 +11,10 @@ import type { ToolListing, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
 import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import type { TurnRuntime } from "../src/turn/turn-request.ts";
+import { createScriptedModel } from "../src/models/create-scripted-model.ts";
 import { runTurn } from "../src/turn/run-turn.ts";
 import { createConversation } from "../src/turn/create-conversation.ts";
+import { watchEventLoop } from "./fixtures/event-loop.ts";
 import {
   call,
   final,
@@ -54,6 +56,20 @@ const different = (tool: string, times: number): StepReply[] =>
 const codes = ({ gaps }: TurnResult): string[] => gaps.map(({ code }) => code);
 
 describe("a turn", () => {
+  test("lets others work while it reads an answer or a call that arrives all at once", async () => {
+    const long = "word ".repeat(20_000); // 8,000 parts
+    const model = createScriptedModel({
+      steps: [{ text: long, toolCalls: [{ tool: "final_response", input: { answer: "Done." } }] }],
+      synthesis: long,
+    });
+    const turn = testTurn({ model });
+    const loop = watchEventLoop();
+    const { outcome } = await runTurn(runtime, turn.request);
+    const longestMs = loop.stop();
+    expect(outcome.stopReason).toBe("complete_answer");
+    expect(longestMs).toBeLessThan(200); // 450 ms if it never yields
+  });
+
   test("tells the model the current date in the time zone of the request, in every phase", async () => {
     const model = scriptedModel({ steps: [final("It is 103.")], synthesis: "It is 103." });
     await runTurn(runtime, testTurn({ model, timeZone: "Pacific/Kiritimati" }).request);
@@ -761,7 +777,7 @@ describe("synthesis", () => {
       steps: [final("Done.")],
       synthesis: "A ![secret](https://evil.example/x?d=1) B ![ref][1] C <img src='https://evil.example'> D ![\nx](https://evil.example)",
     });
-    expect(result.answer).toBe("A secret B ref C  D [\nx](https://evil.example)");
+    expect(result.answer).toBe("A secret B ![ref][1] C &lt;img src='`https://evil.example'>` D x");
   });
 
   test("receives the draft, previews, figures and gaps, and gets the gaps appended that it omits", async () => {

@@ -1,4 +1,5 @@
 import { streamText } from "ai";
+import { createBreather } from "../../concurrency/create-breather.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { omittedNote, synthesisInstructions, synthesisPrompt } from "../../prompts/turn-prompts.ts";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
@@ -74,8 +75,10 @@ async function writeWithModel(
       providerOptions: { sluice: { phase: "synthesis" } },
       onError: () => {}, // errors are read from the stream
     });
+    const breathe = createBreather();
     for await (const part of result.stream) {
       if (signal.aborted) break;
+      await breathe();
       if (part.type === "text-delta") emitText(checker.push(part.text));
       else if (part.type === "error") failure = describeError(part.error);
       else if (part.type === "finish-step") {

@@ -1,4 +1,5 @@
 import { NoSuchToolError, streamText, ToolChoiceViolationError, type LanguageModel, type ModelMessage, type ToolSet } from "ai";
+import { createBreather } from "../../concurrency/create-breather.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { describeError, describeFinish } from "../describe-error.ts";
 import { addUsage, type Tokens } from "../ledger.ts";
@@ -63,7 +64,9 @@ export async function askModel(question: ModelQuestion): Promise<ModelReply> {
       onError: () => {}, // errors are read from the stream
     });
     let isFinished = false;
+    const breathe = createBreather();
     for await (const part of result.stream) {
+      await breathe();
       if (part.type === "text-delta") text += part.text;
       else if (part.type === "tool-call")
         calls.push({
