@@ -22,7 +22,7 @@ const identities = sluice.createIdentityStore({
     profiles: { choices: { "eu-acme": { identities: ["acme"] } }, rides: rides("profile") },
   },
 });
-const identity = identities.open({ tenant: "me", contextId: "example", tokenHash: null });
+const identity = identities.open({ tenant: "me", contextId: "example", subject: null });
 const codeMode = runtime.createCodeMode({ catalog, policy: sluice.createToolPolicy({}), evidence, identity });
 const call = async (name: string, input: unknown): Promise<string> => (await codeMode.find((tool) => tool.name === name)!.run(input)).text;
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   ads = sluice.createMcpSource({ name: "ads", server: { url: proxy.url } });
   catalog = sluice.createToolCatalog({ sources: [ads] });
   identities = adsIdentities("header", "ads");
-  face = openFace(runtime, { catalog, identity: identities.open({ tenant: "t", contextId: "s", tokenHash: null }) });
+  face = openFace(runtime, { catalog, identity: identities.open({ tenant: "t", contextId: "s", subject: null }) });
   await face.execute("await call_tool('list_regions')");
 }, 120_000);
 afterAll(async () => {
@@ -384,8 +384,8 @@ describe("an invalid call", () => {
 describe("the identity context", () => {
   const read = "await call_tool('get_session_state')";
   const total = `(await call_tool("list_campaigns", {"page_size": 1}))["campaigns"][0]["campaign_id"]`;
-  const open = (contextId: string, tokenHash: string | null = "a", tenant = "t"): CodeModeFace =>
-    openFace(runtime, { catalog, identity: identities.open({ tenant, contextId, tokenHash }) });
+  const open = (contextId: string, subject: string | null = "a", tenant = "t"): CodeModeFace =>
+    openFace(runtime, { catalog, identity: identities.open({ tenant, contextId, subject }) });
 
   it("is read without calling a backend", async () => {
     const state = { session_present: true, state_scope: "session", state_reason: null };

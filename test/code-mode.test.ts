@@ -13,7 +13,7 @@ beforeAll(() => {
   runtime = sluice.createRuntime({ cacheDirectory: sluice.cacheDirectory(), poolSize: 0 });
   ads = sluice.createMcpSource({ name: "ads", server: { command: process.execPath, args: [adsProgram] }, environment: process.env });
   catalog = sluice.createToolCatalog({ sources: [ads] });
-  const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "s", tokenHash: null });
+  const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "s", subject: null });
   face = openFace(runtime, { catalog, identity });
 });
 afterAll(async () => {
@@ -131,7 +131,7 @@ describe("the tools", () => {
       _envelope_version: 1,
     });
     expect(aliases).toEqual([]);
-    const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "d", tokenHash: null });
+    const identity = adsIdentities("meta", "ads").open({ tenant: "t", contextId: "d", subject: null });
     const policy = sluice.createToolPolicy({ allow: ["ads__delete_campaign"] });
     expect((await openFace(runtime, { catalog, identity, policy }).execute(code)).result).toEqual({
       deleted: "na-acme-c001",

@@ -63,6 +63,7 @@ const token = z.strictObject({
   tenant: name,
   sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lowercase hexadecimal digits"),
   operator: z.boolean().optional(),
+  subject: name.optional(),
 });
 
 const serverSettings = z.strictObject({
@@ -143,7 +144,7 @@ export const configurationSchema = z.strictObject({
         .array(token)
         .default([])
         .describe(
-          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator` set to true gives access to `/ops` if there are several tenants",
+          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator` set to true gives access to `/ops` if there are several tenants; tokens of one tenant with the same `subject` belong to the same account, see [identity.md](identity.md)",
         ),
     })
     .prefault({}),

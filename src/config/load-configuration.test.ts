@@ -56,7 +56,7 @@ const full = {
   session: { identities: { choices: { acme: { value: "${TOKEN}" } } } },
   budgets: { steps: 3, tokens: 1000, cost: { maximum: 2, inputPerMillionTokens: 3, outputPerMillionTokens: 15 } },
   tools: { allow: ["a__b", "c__*"], toolPolicy: "read-only" },
-  auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true }] },
+  auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true, subject: "s" }] },
   server: { allowedHosts: ["sluice.example"], maxTurns: 2, retention: { days: 1 } },
 };
 
@@ -132,7 +132,7 @@ describe("loadConfiguration", () => {
         cost: { maximum: 2, inputPerMillionTokens: 3, outputPerMillionTokens: 15 },
       },
       tools: { allow: ["a__b", "c__*"], toolPolicy: "read-only" },
-      auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true }] },
+      auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true, subject: "s" }] },
       server: {
         allowedHosts: ["sluice.example"],
         maxTurns: 2,

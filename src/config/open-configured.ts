@@ -42,8 +42,8 @@ interface ConversationPlace {
   /** Default: a new conversation. */
   readonly conversation?: Conversation | undefined;
   readonly tenant?: string | undefined;
-  /** Hash of the bearer token of the request. */
-  readonly tokenHash?: string | null | undefined;
+  /** Whom the bearer token of the request stands for. */
+  readonly subject?: string | null | undefined;
   readonly artifacts?: ArtifactStore | undefined;
   readonly datasets?: DatasetStore | undefined;
 }
@@ -89,7 +89,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
     artifacts,
     datasets,
     openModel: (name = configuration.model, signal) => openModel(name, { configuration, environment, workingDirectory, signal }),
-    openConversation({ tokenHash = null, ...place } = {}) {
+    openConversation({ subject = null, ...place } = {}) {
       const conversation = place.conversation ?? newConversation(place.tenant);
       const { tenant = conversation.evidence.tenant } = place;
       return {
@@ -98,7 +98,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
         policy,
         artifacts: place.artifacts ?? artifacts,
         datasets: place.datasets ?? datasets,
-        identity: identities?.open({ tenant, contextId: conversation.id, tokenHash }),
+        identity: identities?.open({ tenant, contextId: conversation.id, subject }),
         codeMode: { engine: execute.engine, limits: limits.execute },
         budgets,
         toolTimeoutMs: limits.mcp.timeoutMs,

@@ -172,4 +172,5 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX dataset_bodies_by_hash ON dataset_bodies (tenant, sha256);
   `,
+  "ALTER TABLE conversations ADD COLUMN subject TEXT;",
 ];

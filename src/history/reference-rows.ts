@@ -98,6 +98,15 @@ export class ReferenceRows {
     });
   }
 
+  /** Deletes what tools and cells of a conversation returned. Uploaded files and recorded answers stay. For `removeFiles` see `deleteTurn`. */
+  deleteEvidence(tenant: string, conversationId: string, removeFiles: (files: FileNames) => void): void {
+    inTransaction(this.#database, () => {
+      const evidence = this.#texts("SELECT DISTINCT sha256 FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, conversationId);
+      this.#run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, conversationId);
+      removeFiles(this.#unreferenced(tenant, { artifacts: [], datasets: [], evidence, uploads: [] }));
+    });
+  }
+
   #filesOfConversation(tenant: string, id: string, turnIds: readonly string[]): FileNames {
     const ofTurns = turnIds.map((turnId) => this.#filesOfTurn(tenant, turnId));
     const hashes = (table: "evidence" | "uploads"): string[] =>

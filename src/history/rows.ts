@@ -22,16 +22,27 @@ const SNIPPET_CHARACTERS = 160;
 
 // Each function prepares the statements of one table. Rows are cast without checks: the tables are STRICT, and the queries rename columns to the fields of history.ts.
 
+interface NewConversationRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly title: string;
+  readonly at: string;
+  readonly subject?: string | null;
+}
+
 export type ConversationRows = ReturnType<typeof createConversationRows>;
 
 export function createConversationRows(database: DatabaseSync) {
   const columns = "c.tenant, c.id, c.title, c.created_at AS createdAt, c.updated_at AS updatedAt";
   const insert = database.prepare(
-    "INSERT INTO conversations (tenant, id, title, created_at, updated_at) VALUES (:tenant, :id, :title, :at, :at) ON CONFLICT DO NOTHING",
+    "INSERT INTO conversations (tenant, id, title, created_at, updated_at, subject) VALUES (:tenant, :id, :title, :at, :at, :subject) ON CONFLICT DO NOTHING",
   );
   const select = database.prepare(`SELECT ${columns} FROM conversations c WHERE tenant = ? AND id = ?`);
   const rename = database.prepare("UPDATE conversations SET title = ? WHERE tenant = ? AND id = ?");
   const touch = database.prepare(touchConversation);
+  const changeSubject = database.prepare(
+    "UPDATE conversations SET subject = :subject WHERE tenant = :tenant AND id = :id AND subject IS NOT :subject",
+  );
   const list = database.prepare(
     `SELECT ${columns}, (SELECT count(*) FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL) AS turns,
        CASE WHEN :pattern = '%' THEN NULL ELSE (
@@ -44,9 +55,11 @@ export function createConversationRows(database: DatabaseSync) {
      ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit`,
   );
   return {
-    /** Creates the conversation unless it exists. */
-    ensure: ({ tenant, id, title, at }: { tenant: string; id: string; title: string; at: string }): void =>
-      void insert.run({ tenant, id, title, at }),
+    /** Creates the conversation unless it exists. `subject`: whom the token of the request stands for. */
+    ensure: ({ subject = null, ...conversation }: NewConversationRow): void => void insert.run({ ...conversation, subject }),
+    /** Remembers whom the latest turn acts for. Returns whether that was another subject before. */
+    changeSubject: ({ tenant, id, subject }: { tenant: string; id: string; subject: string | null }): boolean =>
+      changeSubject.run({ tenant, id, subject }).changes === 1,
     get: (tenant: string, id: string) => (select.get(tenant, id) as StoredConversation | undefined) ?? null,
     list({ tenant, limit, before, search = "" }: ListOptions & { search?: string | undefined }): Page<ListedConversation> {
       const [at, id] = fromCursor(before, ["\uFFFF", "\uFFFF"]);

@@ -26,6 +26,8 @@ export const sandboxNotes = {
   idle: (idleMs: number): string => `The sandbox was freed because it was unused for ${toDuration(idleMs)}. ${stateLost}`,
   disconnected: (graceMs: number): string =>
     `The sandbox was freed because the client closed the connection and did not return within ${toDuration(graceMs)}. ${stateLost}`,
+  tokenSwapped:
+    "The bearer token changed to one of another account. Aliases, variables and files that the earlier token left in this session are gone; fetch the data again. Files that the operator gave are still there.",
   reclaimed:
     "This idle sandbox was freed because another call needed one. Files of earlier cells are lost; aliases are kept. The next cell reports what happened to the variables.",
 } as const;

@@ -27,7 +27,7 @@ export interface IdentityStateOptions {
 
 /** The state of one bearer token. Another token replaces it with an empty one. */
 interface TokenState {
-  readonly tokenHash: string | null;
+  readonly subject: string | null;
   active: ActiveNames;
   /** After a token swap, the kinds that were cleared and not set again; empty if nothing had been set. Null without a swap, and once all are set again. */
   lost: ReadonlySet<StateKind> | null;
@@ -48,9 +48,9 @@ export function createIdentityState(options: IdentityStateOptions): IdentityStat
   let current: TokenState | null = null;
 
   return {
-    open(tokenHash) {
-      if (current === null) current = { tokenHash, active: noNames, lost: options.swapped === true ? new Set() : null };
-      else if (current.tokenHash !== tokenHash) current = { tokenHash, active: noNames, lost: lostKinds(current) };
+    open(subject) {
+      if (current === null) current = { subject, active: noNames, lost: options.swapped === true ? new Set() : null };
+      else if (current.subject !== subject) current = { subject, active: noNames, lost: lostKinds(current) };
       const own = current;
       return createContext(options, own, () => own === current);
     },

@@ -16,7 +16,7 @@ function create(now: () => number = () => 0): IdentityStore {
   return createIdentityStore({ configuration, idleMs: 1_000, maxContexts: 3, now });
 }
 
-const request = (tenant: string, contextId: string, tokenHash: string = `token of ${tenant}`) => ({ tenant, contextId, tokenHash });
+const request = (tenant: string, contextId: string, subject: string = `token of ${tenant}`) => ({ tenant, contextId, subject });
 const identityOf = (context: IdentityContext): unknown => {
   const answer = context.getActiveContext();
   return answer.ok ? answer.value["identity"] : null;

@@ -10,7 +10,7 @@ interface IdentityKey {
 
 export interface IdentityStore {
   /** Opens the identity context for a request with this token. If another tenant used the context before, that tenant's state is cleared first. */
-  open(request: IdentityKey & { readonly tokenHash: string | null }): IdentityContext;
+  open(request: IdentityKey & { readonly subject: string | null }): IdentityContext;
   /** A context for a single request, shared with no other request. */
   openRequest(): IdentityContext;
   /** Forgets the context, for example because its MCP connection ended. */
@@ -49,7 +49,7 @@ export function createIdentityStore(options: IdentityStoreOptions): IdentityStor
     }
   }
 
-  function open({ tenant, contextId, tokenHash }: Parameters<IdentityStore["open"]>[0]): IdentityContext {
+  function open({ tenant, contextId, subject }: Parameters<IdentityStore["open"]>[0]): IdentityContext {
     forgetIdle();
     const found = contexts.get(contextId);
     const isSameTenant = found?.tenant === tenant;
@@ -58,7 +58,7 @@ export function createIdentityStore(options: IdentityStoreOptions): IdentityStor
     contexts.delete(contextId);
     contexts.set(contextId, { tenant, state, usedAt: now() });
     forgetIdle();
-    return state.open(tokenHash);
+    return state.open(subject);
   }
 
   return {

@@ -47,10 +47,10 @@ export interface IdentityContext {
 
 export interface IdentityState {
   /**
-   * Opens the context of a request with this token (its hash; null without authentication). If the previous request had another token, all state is
-   * cleared first, and requests that still run with the previous token lose it.
+   * Opens the context of a request of this subject (null without authentication). If the previous request was of another one, all state is cleared first,
+   * and requests that still run for the previous subject lose it.
    */
-  open(tokenHash: string | null): IdentityContext;
+  open(subject: string | null): IdentityContext;
   /** Another tenant took over the context: running requests lose their state. */
   end(): void;
 }

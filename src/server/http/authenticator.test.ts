@@ -19,14 +19,14 @@ describe("Authenticator", () => {
     removeExpired: () => {},
   };
   const create = (tokens: AuthenticatorOptions["tokens"]) => new Authenticator({ tokens, logins, codes, port: 8787 });
-  const token = { tenant: "blue", sha256: sha256("secret"), isOperator: true };
+  const token = { tenant: "blue", sha256: sha256("secret"), isOperator: true, subject: "token:1" };
 
   test("gives a login no more rights than the current tokens of its tenant", () => {
     const first = create([token]);
     const cookie = first.logIn(codes.create({ tenant: "blue", isOperator: true }).code, new Headers())!.split(";")[0]!;
     const identifyWith = (tokens: AuthenticatorOptions["tokens"]) => create(tokens).identify(new Headers({ cookie }));
-    expect(identifyWith([token])).toEqual({ tenant: "blue", isOperator: true, tokenHash: null, via: "cookie" });
-    expect(identifyWith([{ ...token, isOperator: false }])).toEqual({ tenant: "blue", isOperator: false, tokenHash: null, via: "cookie" });
+    expect(identifyWith([token])).toEqual({ tenant: "blue", isOperator: true, subject: null, via: "cookie" });
+    expect(identifyWith([{ ...token, isOperator: false }])).toEqual({ tenant: "blue", isOperator: false, subject: null, via: "cookie" });
     expect(identifyWith([{ ...token, tenant: "green" }])).toBeNull();
   });
 

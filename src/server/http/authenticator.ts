@@ -12,8 +12,8 @@ export interface Principal {
   readonly tenant: string;
   /** May see metrics and probes of all tenants. */
   readonly isOperator: boolean;
-  /** Hash of the bearer token; null for a browser. */
-  readonly tokenHash: string | null;
+  /** Whom the bearer token stands for: the configured subject, otherwise the token's own hash. Null for a browser. */
+  readonly subject: string | null;
   readonly via: "bearer" | "cookie" | "none";
 }
 
@@ -25,6 +25,8 @@ export interface AcceptedToken {
   readonly tenant: string;
   readonly sha256: string;
   readonly isOperator: boolean;
+  /** Whom the token stands for. Null on a server for one person, whose browser has no subject either. */
+  readonly subject: string | null;
 }
 
 export interface AuthenticatorOptions {
@@ -64,7 +66,7 @@ export class Authenticator {
 
   /** Null for a request without a valid token or cookie. */
   identify(headers: Headers): Principal | null {
-    if (this.mode === "none") return { tenant: localTenant, isOperator: true, tokenHash: null, via: "none" };
+    if (this.mode === "none") return { tenant: localTenant, isOperator: true, subject: null, via: "none" };
     const authorization = headers.get("authorization");
     if (authorization !== null) return this.#identifyByBearer(authorization);
     const cookie = headers.get("cookie");
@@ -98,7 +100,7 @@ export class Authenticator {
     let found: AcceptedToken | null = null;
     // Compares with every token, each in constant time, so that the duration does not reveal which one matched.
     for (const accepted of this.#tokens) if (isSameHash(accepted.sha256, hash)) found = accepted;
-    return found === null ? null : { tenant: found.tenant, isOperator: found.isOperator, tokenHash: found.sha256, via: "bearer" };
+    return found === null ? null : { tenant: found.tenant, isOperator: found.isOperator, subject: found.subject, via: "bearer" };
   }
 
   #identifyByCookie(header: string): Principal | null {
@@ -109,7 +111,7 @@ export class Authenticator {
     const tokens = this.#tokens.filter(({ tenant }) => tenant === login.tenant);
     if (tokens.length === 0) return null;
     const isOperator = login.isOperator && tokens.some((token) => token.isOperator);
-    return { tenant: login.tenant, isOperator, tokenHash: null, via: "cookie" };
+    return { tenant: login.tenant, isOperator, subject: null, via: "cookie" };
   }
 
   #toCookie(value: string, maxAgeSeconds: number): string {
@@ -161,11 +163,13 @@ export function configuredLogins(configured: readonly AuthToken[]): { readonly t
 export async function loadTokens(configured: readonly AuthToken[], directory: string): Promise<ServerTokens> {
   if (configured.length === 0) {
     const generated = await loadGeneratedToken(directory);
-    return { accepted: [{ tenant: localTenant, sha256: sha256(generated), isOperator: true }], generated };
+    return { accepted: [{ tenant: localTenant, sha256: sha256(generated), isOperator: true, subject: null }], generated };
   }
   const isSingleTenant = configuredTenants(configured).length === 1;
-  const accepted = configured.map(({ tenant, sha256: hash, operator = false }) => {
-    return { tenant, sha256: hash, isOperator: isSingleTenant || operator };
+  const accepted = configured.map(({ tenant, sha256: hash, operator = false, subject }) => {
+    // Prefixed, so that no configured name is taken for the hash of another token.
+    const whom = subject === undefined ? `token:${hash}` : `subject:${subject}`;
+    return { tenant, sha256: hash, isOperator: isSingleTenant || operator, subject: whom };
   });
   return { accepted, generated: null };
 }

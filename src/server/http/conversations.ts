@@ -19,17 +19,20 @@ export interface ConversationKey {
 }
 
 /** A conversation in memory while requests use it. All of them share one object, so that they see the same aliases; messages are read from the history. */
-export interface LiveConversation extends ConversationKey {
-  readonly evidence: EvidenceStore;
-  readonly data: ConversationData;
-  /** Aliases that have a row in the history. */
-  readonly savedAliases: Set<string>;
+export interface LiveConversation extends ConversationKey, ConversationContent {
   /** Aborted before the conversation is removed, so that everything that uses it stops. */
   readonly removalSignal: AbortSignal;
   /** Ended turns with a cell that is being rerun, once for each rerun. */
   readonly rerunTurnIds: string[];
   /** The turn that is running or about to start. */
   turn: LiveTurn | "starting" | null;
+}
+
+interface ConversationContent {
+  evidence: EvidenceStore;
+  data: ConversationData;
+  /** Aliases that have a row in the history. */
+  savedAliases: Set<string>;
 }
 
 export interface ConversationsOptions {
@@ -130,6 +133,23 @@ export class Conversations {
     }
   }
 
+  /**
+   * Call before a turn. If the previous turn acted for another subject, removes what tools and cells returned in the conversation, also for requests that
+   * use it at the moment. Uploaded files and recorded answers stay.
+   */
+  async changeSubject(conversation: LiveConversation, subject: string | null): Promise<void> {
+    const { tenant, id } = conversation;
+    const { history, storesOf } = this.#options;
+    const hasChanged = history.inTransaction(() => {
+      const isOther = history.conversations.changeSubject({ tenant, id, subject });
+      if (isOther) history.references.deleteEvidence(tenant, id, (files) => storesOf(tenant).remove(files));
+      return isOther;
+    });
+    if (!hasChanged) return;
+    Object.assign(conversation, await openContent(conversation, this.#options));
+    this.invalidate(conversation);
+  }
+
   #removalOf(key: ConversationKey): Promise<void> | null {
     return this.#entries.get(keyText(key))?.removed ?? null;
   }
@@ -176,10 +196,17 @@ function openEntry(key: ConversationKey, options: ConversationsOptions): Entry {
 }
 
 async function openConversation(
-  { tenant, id }: ConversationKey,
+  key: ConversationKey,
   removalSignal: AbortSignal,
-  { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
+  options: ConversationsOptions,
 ): Promise<LiveConversation> {
+  return { ...key, ...(await openContent(key, options)), removalSignal, rerunTurnIds: [], turn: null };
+}
+
+async function openContent(
+  { tenant, id }: ConversationKey,
+  { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
+): Promise<ConversationContent> {
   const { evidence: blobs } = storesOf(tenant);
   const rows = history.evidence.list(tenant, id);
   const restored = rows.map(({ record, sha256 }) => ({
@@ -194,7 +221,7 @@ async function openConversation(
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
     else savedAliases.add(data.addUpload({ ...upload, readerExample: toUploadExample(id, upload.fileName) }).alias);
   }
-  return { tenant, id, evidence, data, savedAliases, removalSignal, rerunTurnIds: [], turn: null };
+  return { evidence, data, savedAliases };
 }
 
 /** Shows how an upload is given options for reading it; see `EvidenceItem.readerExample`. */

@@ -89,7 +89,7 @@ export function createApp({ routes, authenticator, origins, log, metrics, workLi
   }
 }
 
-const anonymous: Principal = { tenant: "", isOperator: false, tokenHash: null, via: "none" };
+const anonymous: Principal = { tenant: "", isOperator: false, subject: null, via: "none" };
 
 /**
  * Refuses requests from foreign web pages. A page that rebinds its DNS name to this server has that name in `Host`; one that sends a cross-site request has its

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createMcpHandler, isLegacyRequest, type Server, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { type ErrorCode, lookUpError } from "../../errors/error-table.ts";
 import { createIdentityStore } from "../../execute/identity/create-identity-store.ts";
@@ -7,7 +8,7 @@ import { ConnectionRegistry } from "../mcp/connections/connection-registry.ts";
 import type { McpConnection } from "../mcp/connections/mcp-connection.ts";
 import { createMcpServer } from "../mcp/create-mcp-server.ts";
 import { createSurface } from "../mcp/create-surface.ts";
-import type { McpParts } from "../mcp/mcp-parts.ts";
+import type { McpCaller, McpParts } from "../mcp/mcp-parts.ts";
 import { PausedCalls } from "../mcp/paused-calls.ts";
 import type { Surface } from "../mcp/surface.ts";
 import { createMcpTools } from "../mcp/tools/create-mcp-tools.ts";
@@ -39,9 +40,9 @@ export function createMcpEndpoint(
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
   const ownTools = createMcpTools(parts);
 
-  async function createServer(access: ConnectionAccess, tenant: string): Promise<Server> {
-    const surface = extend(await createSurface(parts, { registry, access, tenant, ownTools }));
-    return createMcpServer({ surface, tenant, pausedCalls });
+  async function createServer(access: ConnectionAccess, caller: () => McpCaller): Promise<Server> {
+    const surface = extend(await createSurface(parts, { registry, access, tenant: caller().tenant, ownTools }));
+    return createMcpServer({ surface, caller, pausedCalls });
   }
 
   const legacyClients = new LegacyClients({
@@ -50,8 +51,8 @@ export function createMcpEndpoint(
     createServer: (connection, caller) => {
       const { tenant } = connection;
       return createServer(
-        accessByConnection({ registry, identities, tenant, tokenHash: () => caller().tokenHash ?? null }, connection),
-        tenant,
+        accessByConnection({ registry, identities, tenant, subject: () => caller().subject ?? null }, connection),
+        caller,
       );
     },
   });
@@ -59,8 +60,9 @@ export function createMcpEndpoint(
   /** Clients of protocol 2026 are stateless: a handle in the arguments of a call names the connection. */
   const stateless = createMcpHandler(
     ({ authInfo }) => {
-      const { tenant, tokenHash = null } = authInfo!.extra!["caller"] as McpCaller;
-      return createServer(accessByHandle({ registry, identities, tenant, tokenHash: () => tokenHash }), tenant);
+      const caller = authInfo!.extra!["caller"] as McpCaller;
+      const { tenant, subject = null } = caller;
+      return createServer(accessByHandle({ registry, identities, tenant, subject: () => subject }), () => caller);
     },
     { legacy: "reject", onerror: onError },
   );
@@ -87,13 +89,6 @@ export function createMcpEndpoint(
   };
 }
 
-/** The sender of a request, known from its token. */
-export interface McpCaller {
-  readonly tenant: string;
-  /** Hash of the bearer token. A different token on the same connection clears the identity context chosen with the first. */
-  readonly tokenHash?: string | null | undefined;
-}
-
 interface LegacyClientsOptions {
   readonly registry: ConnectionRegistry;
   readonly onError: (error: Error) => void;
@@ -104,8 +99,6 @@ interface LegacyClient {
   readonly connection: McpConnection;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: Server;
-  /** The sender of the latest request, whose token can differ from that of the first. */
-  caller: McpCaller;
   openStreams: number;
 }
 
@@ -115,18 +108,23 @@ type RequestId = string | number;
 class LegacyClients {
   readonly #options: LegacyClientsOptions;
   readonly #clients = new Map<string, LegacyClient>();
+  /** The sender of the request that is being handled. Requests of one client run at the same time, and their tokens can differ. */
+  readonly #caller = new AsyncLocalStorage<McpCaller>();
 
   constructor(options: LegacyClientsOptions) {
     this.#options = options;
   }
 
   async fetch(message: ReadMessage, caller: McpCaller): Promise<Response> {
+    return await this.#caller.run(caller, () => this.#fetch(message, caller));
+  }
+
+  async #fetch(message: ReadMessage, caller: McpCaller): Promise<Response> {
     const { isInitialize, ids } = readRequests(message.body);
     const id = message.request.headers.get("mcp-session-id");
     if (id === null && !isInitialize) return refuse("REQUEST_INVALID", -32_000, sessionIdMissing);
     const client = id === null ? await this.#open(caller) : this.#find(id, caller);
     if (client === null) return refuse("NOT_FOUND", -32_001, sessionNotFound);
-    client.caller = caller;
     const response = await this.#serve(client, message, ids);
     if (id === null && response.status >= 400) await this.#end(client.connection.id); // initialize failed
     return response;
@@ -138,13 +136,14 @@ class LegacyClients {
 
   async #open(caller: McpCaller): Promise<LegacyClient> {
     const { registry, createServer } = this.#options;
-    const connection = registry.open({ tenant: caller.tenant, onExpired: () => void this.#end(connection.id) });
+    const { tenant, subject = null } = caller;
+    const connection = registry.open({ tenant, subject, onExpired: () => void this.#end(connection.id) });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => connection.id,
       onsessionclosed: (id) => this.#end(id),
     });
-    const server = await createServer(connection, () => client.caller);
-    const client: LegacyClient = { connection, transport, server, caller, openStreams: 0 };
+    const server = await createServer(connection, () => this.#caller.getStore() ?? { tenant });
+    const client: LegacyClient = { connection, transport, server, openStreams: 0 };
     this.#clients.set(connection.id, client);
     await server.connect(transport);
     return client;

@@ -7,7 +7,7 @@ import type { Principal } from "./authenticator.ts";
 import { createPage } from "./create-page.ts";
 
 const script = "export const answer = 42;\n".repeat(100);
-const principal: Principal = { tenant: "default", tokenHash: null, isOperator: true, via: "cookie" };
+const principal: Principal = { tenant: "default", subject: null, isOperator: true, via: "cookie" };
 
 describe("createPage", () => {
   let directory: string;

@@ -14,6 +14,7 @@ import { nearestName } from "../../errors/nearest-name.ts";
 import { SluiceError } from "../../errors/sluice-error.ts";
 import { packageVersion } from "../../package-version.ts";
 import { offersForms, readApproval, toApprovalQuestion } from "./ask-client.ts";
+import type { McpCaller } from "./mcp-parts.ts";
 import { ANSWER_MS, type PausedCalls } from "./paused-calls.ts";
 import type { McpCallContext, ProgressReporter, ServedTool, Surface } from "./surface.ts";
 import { toErrorResult } from "../../tools/tool.ts";
@@ -23,13 +24,14 @@ const serverInfo = { name: "sluice", title: "Sluice", version: packageVersion };
 
 interface McpServerOptions {
   readonly surface: Surface;
-  readonly tenant: string;
+  /** The sender of the request that is being handled. */
+  caller(): McpCaller;
   /** Of all connections and requests of the process. */
   readonly pausedCalls: PausedCalls;
 }
 
 /** Serves a surface for one connection or one stateless request. The transport decides the version of the protocol. */
-export function createMcpServer({ surface, tenant, pausedCalls }: McpServerOptions): Server {
+export function createMcpServer({ surface, caller, pausedCalls }: McpServerOptions): Server {
   const server = new Server(serverInfo, { capabilities: { tools: {}, resources: {} }, instructions: surface.instructions });
 
   server.setRequestHandler("tools/list", async (_request, { mcpReq }) => ({
@@ -42,7 +44,7 @@ export function createMcpServer({ surface, tenant, pausedCalls }: McpServerOptio
     try {
       const token = mcpReq.requestState();
       if (typeof token === "string") {
-        const resumed = await pausedCalls.resume(token, mcpReq.inputResponses ?? {}, { signal, progress }, tenant);
+        const resumed = await pausedCalls.resume(token, mcpReq.inputResponses ?? {}, { signal, progress }, caller());
         return resumed ?? toCallResult(toErrorResult(notWaiting(params.name)));
       }
       const tool = await surface.tool(params.name, signal);
@@ -63,7 +65,7 @@ export function createMcpServer({ surface, tenant, pausedCalls }: McpServerOptio
     const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope;
     if (!offersForms(envelope === undefined ? server.getClientCapabilities() : envelope[CLIENT_CAPABILITIES_META_KEY]))
       return await callTool(tool, args, { signal, progress });
-    if (envelope !== undefined) return await pausedCalls.start((call) => callTool(tool, args, call), { signal, progress }, tenant);
+    if (envelope !== undefined) return await pausedCalls.start((call) => callTool(tool, args, call), { signal, progress }, caller());
     const approve: McpCallContext["approve"] = async (asked, given, approvalSignal = signal) => {
       const request = { method: "elicitation/create" as const, params: { ...toApprovalQuestion(asked, given) } };
       try {

@@ -20,6 +20,16 @@ export interface McpParts extends Pick<Configured, "configuration" | "runtime" |
   readonly after?: Schedule | undefined;
 }
 
+/** The sender of a request, known from its token. */
+export interface McpCaller {
+  readonly tenant: string;
+  /**
+   * Whom the token stands for: the `sub` of verified claims, or a name from a list of tokens. If neither is known, a hash of the token, so that another
+   * token is taken for another subject. When it changes on a connection, the evidence, the Python state and the identity context of the earlier one are gone.
+   */
+  readonly subject?: string | null | undefined;
+}
+
 /** Runs `work` after a delay. Returns a function that cancels it. */
 export type Schedule = (ms: number, work: () => void) => () => void;
 

@@ -7,6 +7,8 @@ import type { Approval } from "../../tools/tool-policy.ts";
 import { PausedCalls, type PausableCall } from "./paused-calls.ts";
 
 const tool = assignNames([sampleTool()]).tools[0]!;
+const ann = { tenant: "ann", subject: "her token" };
+const bob = { tenant: "bob", subject: "her token" };
 const yes = { action: "accept", content: { approve: true } };
 const round = (signal = new AbortController().signal) => ({ signal, progress: { report: () => {} } });
 
@@ -28,14 +30,15 @@ const answersOf = (result: CallToolResult | InputRequiredResult | null): unknown
   return first?.type === "text" ? (JSON.parse(first.text) as unknown) : null;
 };
 
-test("a token continues its call once, and only for its own tenant", async () => {
+test("a token continues its call once, and only for its own tenant and subject", async () => {
   using paused = new PausedCalls();
-  const { token, ids } = questionsOf(await paused.start(asking(1), round(), "ann"));
+  const { token, ids } = questionsOf(await paused.start(asking(1), round(), ann));
   const answers = { [ids[0]!]: yes };
-  expect(await paused.resume(token, answers, round(), "bob")).toBeNull();
-  expect(await paused.resume(`${token}x`, answers, round(), "ann")).toBeNull();
-  expect(answersOf(await paused.resume(token, answers, round(), "ann"))).toEqual([true]);
-  expect(await paused.resume(token, answers, round(), "ann")).toBeNull();
+  expect(await paused.resume(token, answers, round(), bob)).toBeNull();
+  expect(await paused.resume(token, answers, round(), { ...ann, subject: "another token" })).toBeNull();
+  expect(await paused.resume(`${token}x`, answers, round(), ann)).toBeNull();
+  expect(answersOf(await paused.resume(token, answers, round(), ann))).toEqual([true]);
+  expect(await paused.resume(token, answers, round(), ann)).toBeNull();
 });
 
 test("only an answer to the question itself approves", async () => {
@@ -48,25 +51,25 @@ test("only an answer to the question itself approves", async () => {
     { ID: null },
   ];
   for (const answers of wrong) {
-    const { token, ids } = questionsOf(await paused.start(asking(1), round(), "ann"));
+    const { token, ids } = questionsOf(await paused.start(asking(1), round(), ann));
     const named = Object.fromEntries(Object.entries(answers).map(([id, answer]) => [id === "ID" ? ids[0]! : id, answer]));
-    expect(answersOf(await paused.resume(token, named, round(), "ann"))).toEqual([false]);
+    expect(answersOf(await paused.resume(token, named, round(), ann))).toEqual([false]);
   }
 });
 
 test("a call asks in at most eight rounds; questions that come together share one", async () => {
   using paused = new PausedCalls();
-  let result: CallToolResult | InputRequiredResult | null = await paused.start(asking(10), round(), "ann");
+  let result: CallToolResult | InputRequiredResult | null = await paused.start(asking(10), round(), ann);
   for (let rounds = 0; rounds < 8; rounds += 1) {
     const { token, ids } = questionsOf(result);
-    result = await paused.resume(token, { [ids[0]!]: yes }, round(), "ann");
+    result = await paused.resume(token, { [ids[0]!]: yes }, round(), ann);
   }
   expect(answersOf(result)).toEqual([...Array.from({ length: 8 }, () => true), false, false]);
   const together = async ({ approve }: PausableCall): Promise<CallToolResult> => {
     await Promise.all([approve(tool, { at: 1 }), approve(tool, { at: 2 })]);
     return { content: [] };
   };
-  expect(questionsOf(await paused.start(together, round(), "ann")).ids).toHaveLength(2);
+  expect(questionsOf(await paused.start(together, round(), ann)).ids).toHaveLength(2);
 });
 
 test("a call is aborted when its client cancels the round, does not answer in time, or the server stops", async () => {
@@ -78,15 +81,15 @@ test("a call is aborted when its client cancels the round, does not answer in ti
     await approve(tool, {});
     return await orAbort(new Promise(() => {}), signal);
   };
-  const { token, ids } = questionsOf(await paused.start(waiting, round(), "ann"));
+  const { token, ids } = questionsOf(await paused.start(waiting, round(), ann));
   const cancel = new AbortController();
-  const resumed = paused.resume(token, { [ids[0]!]: yes }, round(cancel.signal), "ann");
+  const resumed = paused.resume(token, { [ids[0]!]: yes }, round(cancel.signal), ann);
   cancel.abort(new Error("cancelled"));
   await expect(resumed).rejects.toThrow("cancelled");
-  const late = questionsOf(await paused.start(waiting, round(), "ann"));
+  const late = questionsOf(await paused.start(waiting, round(), ann));
   timers.at(-1)!();
-  expect(await paused.resume(late.token, {}, round(), "ann")).toBeNull();
-  await paused.start(waiting, round(), "ann");
+  expect(await paused.resume(late.token, {}, round(), ann)).toBeNull();
+  await paused.start(waiting, round(), ann);
   paused[Symbol.dispose]();
   expect(reasons.map((reason) => (reason as Error).message)).toEqual([
     "cancelled",
@@ -97,7 +100,7 @@ test("a call is aborted when its client cancels the round, does not answer in ti
 
 test("a tenant with a hundred waiting calls is not asked about more; another tenant is", async () => {
   using paused = new PausedCalls();
-  for (let at = 0; at < 100; at += 1) await paused.start(asking(1), round(), "ann");
-  expect(answersOf(await paused.start(asking(1), round(), "ann"))).toEqual([false]);
-  expect(questionsOf(await paused.start(asking(1), round(), "bob")).ids).toHaveLength(1);
+  for (let at = 0; at < 100; at += 1) await paused.start(asking(1), round(), ann);
+  expect(answersOf(await paused.start(asking(1), round(), ann))).toEqual([false]);
+  expect(questionsOf(await paused.start(asking(1), round(), bob)).ids).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import { setImmediate as nextIteration } from "node:timers/promises";
 import { inputRequired, type CallToolResult, type InputRequiredResult, type InputRequests } from "@modelcontextprotocol/server";
 import type { Approval, ApproveCall } from "../../tools/tool-policy.ts";
 import { readApproval, toApprovalQuestion, toInputRequest, type ApprovalQuestion } from "./ask-client.ts";
-import { afterTimeout, type Schedule } from "./mcp-parts.ts";
+import { afterTimeout, type McpCaller, type Schedule } from "./mcp-parts.ts";
 import type { ProgressReporter } from "./surface.ts";
 
 /** One request of a client: the first of a call, or one that brings answers. */
@@ -31,29 +31,34 @@ const MAX_PAUSED_PER_TENANT = 100;
 export class PausedCalls implements Disposable {
   readonly #after: Schedule;
   /** By the token that the client returns with its answers. */
-  readonly #calls = new Map<string, { readonly call: PausedCall; readonly tenant: string; readonly cancelTimer: () => void }>();
+  readonly #calls = new Map<string, { readonly call: PausedCall; readonly caller: McpCaller; readonly cancelTimer: () => void }>();
 
   constructor({ after = afterTimeout }: { readonly after?: Schedule | undefined } = {}) {
     this.#after = after;
   }
 
   /** Starts a call. Returns its result, or the questions that come first. */
-  async start(run: (call: PausableCall) => Promise<CallToolResult>, round: CallRound, tenant: string): Promise<RoundResult> {
-    const isFull = [...this.#calls.values()].filter((paused) => paused.tenant === tenant).length >= MAX_PAUSED_PER_TENANT;
-    return await this.#continue(new PausedCall(run, round, isFull ? 0 : MAX_ROUNDS), round, tenant);
+  async start(run: (call: PausableCall) => Promise<CallToolResult>, round: CallRound, caller: McpCaller): Promise<RoundResult> {
+    const isFull = [...this.#calls.values()].filter((paused) => paused.caller.tenant === caller.tenant).length >= MAX_PAUSED_PER_TENANT;
+    return await this.#continue(new PausedCall(run, round, isFull ? 0 : MAX_ROUNDS), round, caller);
   }
 
-  /** Continues a call with the client's answers. Null if the token is unknown: the call has ended, or it belongs to another tenant. */
-  async resume(token: string, answers: Readonly<Record<string, unknown>>, round: CallRound, tenant: string): Promise<RoundResult | null> {
+  /** Continues a call with the client's answers. Null if the token is unknown: the call has ended, or it belongs to another tenant or subject. */
+  async resume(
+    token: string,
+    answers: Readonly<Record<string, unknown>>,
+    round: CallRound,
+    caller: McpCaller,
+  ): Promise<RoundResult | null> {
     const paused = this.#calls.get(token);
-    if (paused?.tenant !== tenant) return null;
+    if (paused?.caller.tenant !== caller.tenant || paused.caller.subject !== caller.subject) return null;
     this.#calls.delete(token);
     paused.cancelTimer();
     paused.call.answer(answers);
-    return await this.#continue(paused.call, round, tenant);
+    return await this.#continue(paused.call, round, caller);
   }
 
-  async #continue(call: PausedCall, round: CallRound, tenant: string): Promise<RoundResult> {
+  async #continue(call: PausedCall, round: CallRound, caller: McpCaller): Promise<RoundResult> {
     const requests = await call.next(round);
     if (requests === null) return await call.result;
     const token = randomBytes(18).toString("base64url");
@@ -61,7 +66,7 @@ export class PausedCalls implements Disposable {
       this.#calls.delete(token);
       call.abort(new Error(`The client did not answer within ${ANSWER_MS / 60_000} minutes.`));
     });
-    this.#calls.set(token, { call, tenant, cancelTimer });
+    this.#calls.set(token, { call, caller, cancelTimer });
     return inputRequired({ inputRequests: requests, requestState: token });
   }
 

@@ -25,13 +25,13 @@ const tenant = "local";
 export async function serveMcpStdio(parts: McpParts, { input, output, signal, onError = () => {} }: McpStdioOptions): Promise<void> {
   await using registry = new ConnectionRegistry(parts);
   using pausedCalls = new PausedCalls(parts);
-  const connection = registry.open({ tenant, isPermanent: true });
+  const connection = registry.open({ tenant, subject: null, isPermanent: true });
   const identities = parts.identities ?? createIdentityStore({ configuration: {} });
-  const access = accessByConnection({ registry, identities, tenant, tokenHash: () => null }, connection);
+  const access = accessByConnection({ registry, identities, tenant, subject: () => null }, connection);
   const ownTools = createMcpTools(parts);
   const transport = new ObservableTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES });
   const surface = async (): Promise<Surface> => await createSurface(parts, { registry, access, tenant, ownTools });
-  const handle = serveStdio(async () => createMcpServer({ surface: await surface(), tenant, pausedCalls }), {
+  const handle = serveStdio(async () => createMcpServer({ surface: await surface(), caller: () => ({ tenant }), pausedCalls }), {
     transport,
     onerror: onError,
   });

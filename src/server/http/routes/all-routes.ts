@@ -47,8 +47,8 @@ function mcpRoutes({ mcp }: Pick<ServerParts, "mcp">): Route[] {
     summary: summaries[method],
     ...(method === "post" ? { body: "bytes" as const, beginsWork: takesSandbox } : {}),
     responses: { 200: mcpResponse },
-    async handle({ request, principal: { tenant, tokenHash } }) {
-      const { body, status, headers } = await mcp.fetch(request, { tenant, tokenHash });
+    async handle({ request, principal: { tenant, subject } }) {
+      const { body, status, headers } = await mcp.fetch(request, { tenant, subject });
       return new Response(body, { status, headers: new Headers(headers) }); // a copy, because the app adds headers
     },
   }));

@@ -40,12 +40,12 @@ export function chatRoutes(parts: ChatParts): Route[] {
   ];
 }
 
-async function chat({ history, turns }: ChatParts, { body, principal: { tenant, tokenHash }, signal }: RouteRequest): Promise<Response> {
+async function chat({ history, turns }: ChatParts, { body, principal: { tenant, subject }, signal }: RouteRequest): Promise<Response> {
   const request = body as ChatRequest;
   const { question, supersedes } = readQuestion(history, tenant, request);
   const turn = await turns.start({
     tenant,
-    tokenHash,
+    subject,
     conversationId: request.id,
     question,
     supersedes,

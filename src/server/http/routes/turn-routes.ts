@@ -139,14 +139,14 @@ async function createTurn(parts: TurnRouteParts, routeRequest: RouteRequest, sta
   const { history, turns } = parts;
   const { body, principal, signal } = routeRequest;
   const { question, conversationId = randomUUID(), timeZone, wait = false } = body as TurnCreation;
-  const { tenant, tokenHash } = principal;
+  const { tenant, subject } = principal;
   const idempotency = readIdempotencyKey(routeRequest);
   const startingKey = JSON.stringify([tenant, idempotency?.key ?? null]);
   for (let first = starting.get(startingKey); first !== undefined; first = starting.get(startingKey)) await first.catch(() => null);
   // Nothing may be awaited from here to `starting.set`: if the first request failed, exactly one of those that waited for it starts the turn.
   const earlier = idempotency === undefined ? null : findEarlierTurn(parts, tenant, idempotency);
   if (earlier !== null) return turnResponse(parts, earlier, routeRequest, { status: earlier.status === "running" ? 202 : 200 });
-  const started = turns.start({ tenant, tokenHash, conversationId, question, timeZone, isAttended: wait, signal, idempotency });
+  const started = turns.start({ tenant, subject, conversationId, question, timeZone, isAttended: wait, signal, idempotency });
   if (idempotency !== undefined) starting.set(startingKey, started);
   const turn = await started.finally(() => starting.delete(startingKey));
   if (wait) for await (const _ of turn.follow(0, signal)); // counts as a listener until the turn ends

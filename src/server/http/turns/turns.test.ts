@@ -65,7 +65,7 @@ describe("Turns", () => {
   const start = () =>
     turns.start({
       tenant: "a",
-      tokenHash: null,
+      subject: null,
       conversationId: "c",
       question: "?",
       isAttended: false,

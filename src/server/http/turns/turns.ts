@@ -19,7 +19,8 @@ type Model = Awaited<ReturnType<Configured["openModel"]>>;
 
 export interface TurnStart {
   readonly tenant: string;
-  readonly tokenHash: string | null;
+  /** Whom the bearer token of the request stands for. */
+  readonly subject: string | null;
   readonly conversationId: string;
   readonly question: string;
   readonly timeZone?: string | undefined;
@@ -106,8 +107,9 @@ export class Turns {
     request: TurnStart,
     { conversation, model, onBegin }: { conversation: LiveConversation; model: Model; onBegin: (turn: LiveTurn) => void },
   ): Promise<void> {
-    if (this.#isDraining) throw serverStopping();
     const { conversations, log } = this.#options;
+    await conversations.changeSubject(conversation, request.subject);
+    if (this.#isDraining) throw serverStopping();
     const turn = this.#begin(request);
     const { tenant, turnId, conversationId } = turn;
     const stop = (): void => turn.stop("the conversation was removed");
@@ -127,11 +129,11 @@ export class Turns {
     log.info("turn_ended", { turn: turnId, tenant, stopReason: outcome.stopReason, ms: usage.wallMs, steps: usage.steps });
   }
 
-  #begin({ tenant, conversationId, question, supersedes, idempotency, isAttended }: TurnStart): LiveTurn {
+  #begin({ tenant, subject, conversationId, question, supersedes, idempotency, isAttended }: TurnStart): LiveTurn {
     const { history, unattendedMs } = this.#options;
     const turnId = randomUUID();
     const at = new Date().toISOString();
-    history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at });
+    history.conversations.ensure({ tenant, id: conversationId, title: toTitle(question), at, subject });
     history.turns.begin({ tenant, turnId, conversationId, question, at, supersedes, idempotency });
     const turn = new LiveTurn({
       tenant,
@@ -180,7 +182,7 @@ function keyOf(tenant: string, turnId: string): string {
 /** Runs the turn. An unexpected error becomes a result with the gap `turn_failed`. */
 async function answerQuestion(
   { configured, history, storesOf, log }: TurnsOptions,
-  { tenant, tokenHash, question, timeZone }: TurnStart,
+  { tenant, subject, question, timeZone }: TurnStart,
   { turn, conversation, model }: { turn: LiveTurn; conversation: LiveConversation; model: Model },
 ): Promise<TurnResult> {
   const { turnId, conversationId } = turn;
@@ -193,7 +195,7 @@ async function answerQuestion(
       ...configured.openConversation({
         conversation: toConversation(history, conversation),
         tenant,
-        tokenHash,
+        subject,
         artifacts: stores.artifactsFor(turnId),
         datasets: stores.datasetsFor(turnId),
       }),

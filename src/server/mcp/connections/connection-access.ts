@@ -29,24 +29,30 @@ export interface AccessOptions {
   readonly registry: ConnectionRegistry;
   readonly identities: IdentityStore;
   readonly tenant: string;
-  /** Hash of the bearer token of the current request. */
-  tokenHash(): string | null;
+  /** Whom the bearer token of the current request stands for. */
+  subject(): string | null;
 }
 
 /** All calls of a transport share one connection. */
-export function accessByConnection(options: AccessOptions, connection: McpConnection): ConnectionAccess {
+export function accessByConnection(options: AccessOptions, first: McpConnection): ConnectionAccess {
+  const find = (): McpConnection => options.registry.takeOver(first, options.subject());
   return {
     isByHandle: false,
-    own: connection,
-    find: () => connection,
-    enter: () => ({ ok: true, entered: enterExisting(options, connection).entered }),
+    get own() {
+      return find();
+    },
+    find,
+    enter: () => ({ ok: true, entered: enterExisting(options, find()).entered }),
   };
 }
 
 /** For stateless clients: every result has a handle, and a call that passes it continues on the same connection. */
 export function accessByHandle(options: AccessOptions): ConnectionAccess {
-  const { registry, tenant } = options;
-  const find = (id: string): McpConnection | null => registry.find({ tenant, id });
+  const { registry, tenant, subject } = options;
+  const find = (id: string): McpConnection | null => {
+    const found = registry.find({ tenant, id });
+    return found && registry.takeOver(found, subject());
+  };
   return {
     isByHandle: true,
     own: null,
@@ -67,16 +73,16 @@ export function accessByHandle(options: AccessOptions): ConnectionAccess {
 }
 
 function enterExisting(
-  { registry, identities, tenant, tokenHash }: AccessOptions,
+  { registry, identities, tenant, subject }: AccessOptions,
   connection: McpConnection,
 ): { readonly entered: EnteredConnection; readonly endUse: () => boolean } {
   const endUse = registry.use(connection);
-  const identity = identities.open({ tenant, contextId: connection.id, tokenHash: tokenHash() });
+  const identity = identities.open({ tenant, contextId: connection.id, subject: subject() });
   return { entered: { connection, identity, keepsSandbox: true, fields: {}, leave: async () => void endUse() }, endUse };
 }
 
-function enterNew({ registry, identities, tenant }: AccessOptions): EnteredConnection {
-  const connection = registry.open({ tenant });
+function enterNew({ registry, identities, tenant, subject }: AccessOptions): EnteredConnection {
+  const connection = registry.open({ tenant, subject: subject() });
   const endUse = registry.use(connection);
   const session_note = newHandleNote(connection.id, registry.lifetimes.connectionIdleMs);
   return {

@@ -7,6 +7,8 @@ import { McpConnection } from "./mcp-connection.ts";
 
 export interface NewConnection {
   readonly tenant: string;
+  /** Whom the bearer token of the first request stands for. */
+  readonly subject: string | null;
   /** Never closed for being idle. For stdio, where the connection lives as long as the client's process. */
   readonly isPermanent?: boolean;
   /** Called when the registry closes the connection because it is idle or over a limit. */
@@ -14,7 +16,9 @@ export interface NewConnection {
 }
 
 interface Entry extends NewConnection {
-  readonly connection: McpConnection;
+  connection: McpConnection;
+  /** Of the latest request. */
+  subject: string | null;
   activeUses: number;
   /** Uses so far, including those that have ended. */
   useCount: number;
@@ -47,19 +51,28 @@ export class ConnectionRegistry implements AsyncDisposable {
   open(request: NewConnection): McpConnection {
     const { tenant } = request;
     this.#enforceLimits(tenant, 1);
-    const id = randomBytes(18).toString("base64url");
-    const connection: McpConnection = new McpConnection(this.#parts, {
-      id,
-      tenant,
-      artifacts: this.artifactsOf(tenant).store,
-      maxBytes: this.lifetimes.connectionBytes,
-      onBusy: () => this.#reclaimer.remove(connection),
-      onIdle: () => this.#entries.has(id) && this.#reclaimer.add(connection),
-    });
+    const connection = this.#create({ tenant, id: randomBytes(18).toString("base64url") });
     const entry: Entry = { ...request, connection, activeUses: 0, useCount: 0, isDisconnected: false, cancelTimers: [] };
-    this.#entries.set(id, entry);
+    this.#entries.set(connection.id, entry);
     this.#startTimers(entry);
     return connection;
+  }
+
+  /**
+   * The connection for a request of this subject. If the previous request was of another one, it is a new connection of the same id, without the data and
+   * the sandbox of the old one; files that an operator gave are there again. Calls that still run on the old connection lose its sandbox.
+   */
+  takeOver(connection: McpConnection, subject: string | null): McpConnection {
+    const entry = this.#entries.get(connection.id);
+    if (entry === undefined) return connection;
+    if (entry.subject === subject) return entry.connection;
+    const old = entry.connection;
+    entry.subject = subject;
+    entry.connection = this.#create(old);
+    entry.connection.note(sandboxNotes.tokenSwapped);
+    this.#reclaimer.remove(old);
+    void old[Symbol.asyncDispose]().catch(() => {});
+    return entry.connection;
   }
 
   /** Null also when the connection belongs to another tenant. */
@@ -108,9 +121,9 @@ export class ConnectionRegistry implements AsyncDisposable {
     if (entry === undefined) return;
     stopTimers(entry);
     this.#entries.delete(connection.id);
-    this.#reclaimer.remove(connection);
+    this.#reclaimer.remove(entry.connection);
     this.#parts.identities?.delete({ tenant: connection.tenant, contextId: connection.id });
-    await connection[Symbol.asyncDispose]();
+    await entry.connection[Symbol.asyncDispose]();
   }
 
   /** The artifacts that connections of this tenant have published. */
@@ -125,6 +138,18 @@ export class ConnectionRegistry implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#reclaimer[Symbol.dispose]();
     await Promise.all([...this.#entries.values()].map(({ connection }) => this.close(connection)));
+  }
+
+  #create({ id, tenant }: { readonly id: string; readonly tenant: string }): McpConnection {
+    const connection: McpConnection = new McpConnection(this.#parts, {
+      id,
+      tenant,
+      artifacts: this.artifactsOf(tenant).store,
+      maxBytes: this.lifetimes.connectionBytes,
+      onBusy: () => this.#reclaimer.remove(connection),
+      onIdle: () => this.#entries.get(id)?.connection === connection && this.#reclaimer.add(connection),
+    });
+    return connection;
   }
 
   /** Closes the tenant's least recently used connections until its limits hold with `added` new ones. Connections in use stay. */

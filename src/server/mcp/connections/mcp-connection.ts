@@ -78,6 +78,11 @@ export class McpConnection implements AsyncDisposable {
     if ((await cellSession?.release()) === true) this.#notes.push(note);
   }
 
+  /** Adds a note to the next result. */
+  note(text: string): void {
+    this.#notes.push(text);
+  }
+
   /** Returns the notes since the last result and forgets them. */
   takeNotes(): string[] {
     const notes = this.#notes;
