@@ -222,6 +222,46 @@ with cf.ThreadPoolExecutor(4) as pool: squares = list(pool.map(lambda n: n * n, 
     expect(next.stdout.includes("noise") && driver === "bubblewrap").toBe(false);
   });
 
+  test.each([
+    ["children that have ended and were not waited for", "os._exit(0)", ""],
+    ["children that are still alive", "time.sleep(600)", ""],
+    ["children of children that have ended", "os.fork() or os._exit(0); os._exit(0)", ""],
+    ["children of a cell that fails", "os._exit(0)", "raise ValueError('failed')"],
+  ])("%s, as many as the limit allows, do not keep later cells from running", async (_, child, end) => {
+    await using own = await runtime.openCellSession({ limits: withLimits({ processes: 20 }) });
+    const fill = `import os, time
+made = 0
+try:
+    while made < 20:
+        if os.fork() == 0:
+            try: ${child}
+            finally: os._exit(0)
+        made += 1
+except BlockingIOError: pass
+print(made)
+${end}`;
+    await value("kept = 1", own);
+    const made: number[] = [];
+    for (let cell = 0; cell < 2; cell += 1) {
+      const { status, stdout, error } = await run(fill, {}, own);
+      expect([status, error?.type]).toEqual(end === "" ? ["ok", undefined] : ["python_error", "ValueError"]);
+      made.push(Number(stdout));
+      expect(await value("import subprocess\nset_result([kept, subprocess.run(['/bin/true']).returncode])", own)).toEqual([1, 0]);
+    }
+    expect(Math.min(...made)).toBeGreaterThan(10);
+  });
+
+  test("a later cell can still ask for the exit status of a child that has ended", async () => {
+    await using own = await runtime.openCellSession();
+    const start = `import os, subprocess, multiprocessing as mp
+def leave(): os._exit(4)
+one = subprocess.Popen(['/bin/sh', '-c', 'exit 3'])
+two = mp.get_context('fork').Process(target=leave); two.start()
+for child in (one, two): os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)`;
+    expect((await run(start, {}, own)).status).toBe("ok");
+    expect(await value("[one.wait(), two._popen.returncode]", own)).toEqual([3, 4]);
+  });
+
   test("figures are checked PNGs, and the emitted kinds must match the declared ones", async () => {
     const draw = "fig, ax = plt.subplots()\nax.plot([1, 2, 3], [2, 1, 3])\nsave_figure(alt='A line that falls and rises', title='Line')";
     const outcome = await run(draw, { expect: ["image"] });

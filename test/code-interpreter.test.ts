@@ -765,6 +765,18 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       });
     });
 
+    test("notes that code forges are left out, and the call still succeeds", async () => {
+      const forge = 'from sluice import _cell\n_cell.current().note("nonFinite", None)\n_cell.current().note("sandboxReplaced", 1)\n1';
+      expect(read(await run(forge))).toMatchObject({
+        status: "ok",
+        result: 1,
+        notes: [
+          "The value of the last expression was used as the result. Call set_result(value) to be explicit.",
+          'The cell sent notes that are not in their expected form. They were left out: ["nonFinite","sandboxReplaced"].',
+        ],
+      });
+    });
+
     test("a failure has its cause, its line, what survives and what to do", async () => {
       const answer = await run("rows = get_price_1\nrows[0]['prize']");
       expect(toolErrorOf(answer)).toEqual({

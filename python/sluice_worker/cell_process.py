@@ -14,6 +14,7 @@ import os
 import random
 import sys
 import threading
+import time
 import types
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from . import stack, stdio, traceback_text
 from .connection import LOST_CHANNEL, Connection, close_all_but, socketpair
 from .frames import ChannelClosed, Header
 from .inputs import InputError, Inputs
-from .processes import describe_status
+from .processes import describe_status, reap_children
 from .rlimits import DescriptorLimit, prefer_for_oom_kill, set_rlimits
 
 PR_SET_DUMPABLE = 4
@@ -106,6 +107,7 @@ class CellProcess:
                 stack.warm()
                 self.connection.send({"type": "warmed"})
             elif kind == "cell":
+                reap_children()  # of the cell before, if it ran in this process
                 if self.run(header, body.decode()):
                     self.connection.send({"type": "back"})
                 self.descriptors.release()
@@ -115,8 +117,9 @@ class CellProcess:
     def spawn(self, rehearse: bool) -> None:
         """Fork the process that will run the next cell, and wait until it ends. The child returns to `serve`."""
         connection_fd, stdout_fd, stderr_fd = map(stdio.move_above_standard, self.connection.take_fds())
+        reap_children()  # of the cell that ran here, which the monitor has killed
         random_state = random.getstate()
-        pid = os.fork()
+        pid = _fork()
         if pid == 0:
             self.pid = os.getpid()
             random.setstate(random_state)  # `random` reseeds itself in a fork, which would make cells irreproducible
@@ -230,6 +233,16 @@ class CellProcess:
             except InputError as error:
                 error.line = node.lineno
                 raise
+
+
+def _fork() -> int:
+    """Fork. What was just killed can count towards the limit of processes for another moment, so try again for a second."""
+    for _ in range(200):
+        try:
+            return os.fork()
+        except BlockingIOError:
+            time.sleep(0.005)
+    return os.fork()
 
 
 def _describe_failure(error: BaseException, filename: str) -> Header:

@@ -107,7 +107,7 @@ class Monitor:
             if self.host.ahead or self.host.fd in ready:
                 self._serve_host()
             if self.keep_spare and self.running is None and self.processes.can_spawn():
-                self.processes.spawn_spare()
+                self._spawn_spare()
 
     def _poll(self, child_ended: int) -> select.poll:
         poll = select.poll()
@@ -136,6 +136,14 @@ class Monitor:
             self.processes.reaped(pid)
             if pid == self.processes.head.pid:
                 self._head_ended(status)
+
+    def _spawn_spare(self) -> None:
+        self._reap()  # what was killed counts towards the limit of processes until then
+        self.processes.spawn_spare()
+
+    def _stop_threads(self) -> None:
+        self._reap()
+        self.processes.stop_threads()
 
     def _head_ended(self, status: int) -> NoReturn:
         head = self.processes.head
@@ -183,12 +191,12 @@ class Monitor:
         if "rlimits" in header:
             self.processes.head.connection.send({"type": "rlimits", "rlimits": header["rlimits"]})
         if self.keep_spare and self.processes.spare is None:
-            self.processes.spawn_spare()
+            self._spawn_spare()
         self._send({"type": "ready", "nonce": header["nonce"], "python": ".".join(map(str, sys.version_info[:3]))})
 
     def _start(self, header: Header, code: bytes) -> None:
         if header["rollback"] == "fork" and self.processes.spare is None:
-            self.processes.spawn_spare()
+            self._spawn_spare()
         runner = self.processes.spare or self.processes.head
         limits = header["limits"]
         for stream, budget in zip(runner.streams, (limits["stdoutBytes"], limits["stderrBytes"]), strict=True):
@@ -211,7 +219,7 @@ class Monitor:
             return
         self.processes.commit_spare()
         if self.left_threads or (self.keep_spare and count_threads(self.processes.head.pid) > 1):
-            self.processes.stop_threads()
+            self._stop_threads()
 
     # Frames from cell processes
 
@@ -264,7 +272,7 @@ class Monitor:
             kill_others(self.processes.protected_pids() | {running.runner.pid})
         self.idle_since = time.time()
         if running.runner is self.processes.head and threads:
-            self.processes.stop_threads()
+            self._stop_threads()
         elif running.rollback == "none":
             self._decide(commit=True)  # without rollback the host sends no decision; it discards the sandbox instead
 

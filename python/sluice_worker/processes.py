@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
+import sys
 import time
+from typing import Any
 
 from .frames import Header
 
@@ -32,6 +36,31 @@ def kill_others(keep: set[int]) -> int:
         if attempt > 3:
             time.sleep(0.002)
     raise StillRunning("processes that the cell left behind could not be killed")
+
+
+def reap_children() -> None:
+    """Wait for the children of this process that have ended: until then they count towards the limit of processes.
+
+    Objects that stand for them learn the exit status first, so that user code can still ask for it.
+    """
+    if not _has_ended_child():
+        return
+    modules = [sys.modules.get(name) for name in ("subprocess", "multiprocessing.popen_fork")]
+    kinds = tuple(module.Popen for module in modules if module is not None)
+    objects: list[Any] = gc.get_objects()
+    for one in objects:
+        if isinstance(one, kinds):
+            with contextlib.suppress(Exception):  # user code may have changed anything
+                one.poll()
+    while _has_ended_child():
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _has_ended_child() -> bool:
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
 
 
 def count_threads(pid: int) -> int:

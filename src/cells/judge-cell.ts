@@ -1,4 +1,5 @@
 import { isJson } from "../evidence/reading/create-output-reader.ts";
+import { readDiagnostics } from "../protocol/diagnostics.ts";
 import type { CellArtifact, CellError, CellStatus } from "../protocol/outcome.ts";
 import type { DoneFrame, EndedFrame } from "../protocol/worker-frames.ts";
 import type { Refusal } from "../sandbox/arriving-contents.ts";
@@ -116,7 +117,7 @@ async function judgeUnfinished(facts: CellFacts): Promise<CellVerdict> {
 function toDiagnostics({ diagnostics, leftBehind, scratchChanged }: DoneFrame, { before, after }: CellFacts): Record<string, unknown> {
   const killedForMemory = after.memoryKills - before.memoryKills;
   return {
-    ...diagnostics,
+    ...readDiagnostics(diagnostics),
     ...(killedForMemory > 0 ? { killedForMemory } : {}),
     ...(leftBehind && (leftBehind.threads > 0 || leftBehind.processes > 0) ? { leftBehind } : {}),
     ...(scratchChanged?.length ? { scratchChanged } : {}),

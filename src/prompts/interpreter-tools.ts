@@ -102,7 +102,7 @@ export function omittedOutputMark(stream: "stdout" | "stderr", characters: numbe
   return `\n… [${characters} characters of ${stream} are not shown here] …\n`;
 }
 
-/** Diagnostics come from a sandbox and can have any size. */
+/** Diagnostics from a sandbox have their expected form (`readDiagnostics`), but can be long. */
 const MAX_NOTES = 20;
 const MAX_NOTE_CHARACTERS = 1000;
 
@@ -123,6 +123,7 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     `The last expression cannot be the result: ${String(value)}. Call set_result(value) with a value that has a JSON form.`,
   figureDataOmitted: (value) =>
     `${toCount(value)} figure(s) were published without their data, because the cell or turn has used up what it may emit.`,
+  malformedDiagnostics: (value) => `The cell sent notes that are not in their expected form. They were left out: ${toShortJson(value)}.`,
   omittedDiagnostics: (value) => `Some notes were too long. Entries left out: ${toShortJson(value)}.`,
   frames: () => "",
   readings: (value) =>

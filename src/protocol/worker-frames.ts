@@ -45,6 +45,7 @@ const done = z.object({
   cell,
   status: z.enum(["ok", "python_error", "memory_error", "output_limit", "contract_violation"]),
   error: cellErrorSchema.optional(),
+  /** Read with `readDiagnostics`. */
   diagnostics: z.record(z.string(), z.unknown()).default({}),
   leftBehind: z.object({ threads: z.int().nonnegative(), processes: z.int().nonnegative() }).optional(),
   scratchChanged,
