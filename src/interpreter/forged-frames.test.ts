@@ -45,10 +45,37 @@ async function judge(header: Record<string, unknown>): Promise<CellOutcome> {
 const names = [
   ...["implicitResult", "implicitResultError", "nonFinite", "frames", "unsavedFigures", "showCalls", "savefigCalls", "figureDataOmitted"],
   ...["missingGlyphs", "overlappingLabels", "largeLegend", "lowCoverage", "coverageUnknown", "coverageEvents", "dataQuality"],
-  ...["omittedDiagnostics", "malformedDiagnostics", "killedForMemory", "leftBehind", "scratchChanged", "inputsChanged", "cellUndone"],
+  ...[
+    "readings",
+    "coverageSeriesOmitted",
+    "unnamedCoverage",
+    "omittedDiagnostics",
+    "malformedDiagnostics",
+    "killedForMemory",
+    "leftBehind",
+    "scratchChanged",
+    "inputsChanged",
+    "cellUndone",
+  ],
   ...["sandboxReplaced", "state", "toString", "__proto__", "constructor"],
 ];
-const fields = ["path", "count", "label", "observed", "expected", "against", "largestGap", "columns", "rows", "name", "dtype", "figure"];
+const fields = [
+  "path",
+  "count",
+  "label",
+  "observed",
+  "expected",
+  "against",
+  "largestGap",
+  "columns",
+  "rows",
+  "name",
+  "dtype",
+  "figure",
+  "alias",
+  "notes",
+  "message",
+];
 const value = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
   fc.array(fc.oneof(fc.constant(null), fc.dictionary(fc.constantFrom(...fields), fc.jsonValue({ maxDepth: 2 })))),
@@ -94,6 +121,9 @@ test("the forms that the library sends are kept, and others are left out by name
     implicitResult: true,
     nonFinite: [{ path: "$[*]", count: 2 }],
     frames: { $: { columns: [{ name: "a", dtype: "float64" }], rows: 3 } },
+    readings: [
+      { alias: "sales", encoding: { value: "utf-8", from: "inferred" }, notes: [{ code: "spaces", message: "Skipped.", count: 1 }] },
+    ],
     unsavedFigures: 1,
     overlappingLabels: [{ axes: 0, axis: "x", pairs: 2, example: ["a", "b"] }],
     dataQuality: [{ helper: "align_timeseries", overlap: 0.5, sources: [{ name: "a", nulls: { b: 1 }, start: null }], warnings: [] }],

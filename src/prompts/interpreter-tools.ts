@@ -1,5 +1,6 @@
 import type { CellStatus } from "../protocol/outcome.ts";
 import { clipText } from "../text/clip-text.ts";
+import { isRecord } from "../text/json.ts";
 
 /** `code_interpreter`, `python_code_edit` and `render_chart`: descriptions, parameters, and the sentences in their results. */
 
@@ -184,7 +185,7 @@ function toCount(value: unknown): number {
 }
 
 function toList(value: unknown): Details[] {
-  return Array.isArray(value) ? (value as Details[]) : [];
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function toShortJson(value: unknown): string {

@@ -26,6 +26,7 @@ const shapes = {
   implicitResultError: text,
   nonFinite: list(object({ path: text, count })),
   frames: byName(object({ columns: list(object({ name: text, dtype: text })), rows: count })),
+  readings: list(object({ alias: text, notes: list(object({ message: text })) })),
   unsavedFigures: count,
   showCalls: count,
   savefigCalls: count,
@@ -36,6 +37,8 @@ const shapes = {
   lowCoverage: list(object({ label: text, observed: z.number(), expected: z.number(), against: text, largestGap: text })),
   coverageUnknown: list(object({ label: text })),
   coverageEvents: list(object({})),
+  coverageSeriesOmitted: list(object({})),
+  unnamedCoverage: list(object({})),
   dataQuality: list(object({})),
   omittedDiagnostics: byName(count),
 } as const satisfies Record<string, z.ZodType>;
