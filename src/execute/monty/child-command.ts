@@ -85,7 +85,7 @@ async function findPackages(): Promise<MontyPackages> {
     throw new NoSandboxError({
       code: "MONTY_UNAVAILABLE",
       message: `The Monty interpreter is not available for ${process.platform}-${process.arch}: @pydantic/${addonName} is not installed.`,
-      hint: "Run `npm install` on Linux (glibc, x64 or arm64), or set the engine to cpython.",
+      hint: `Install @pydantic/${addonName} in the version of @pydantic/monty (Linux with glibc, x64 or arm64), or set the engine to cpython.`,
       cause,
     });
   }
