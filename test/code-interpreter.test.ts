@@ -481,6 +481,15 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
       expect(JSON.parse(edited.outcome!.resultJson!)).toEqual([11, 1, 2]);
     });
 
+    test("inputs.json has the inputs of the call, in an edit too, and the given files that the call names", async () => {
+      addChangingFile("sales", "a\n1\n");
+      addChangingFile("unnamed", "a\n1\n");
+      const code = "import json\nprices = json.load(open('/vercel/sandbox/inputs.json'))\nset_result(prices.keys())";
+      expect(await value(code, { aliases: ["sales"], inputs: { local: "get_price_1" } })).toEqual(["get_price_1", "local", "sales"]);
+      const edited = await edit("prices.keys()", "prices['sales']");
+      expect(edited.outcome?.resultJson).toBe('[{"a":1}]');
+    });
+
     test("a changed file that only a failed cell had read is reported as changed, and the variables are kept", async () => {
       const sales = addChangingFile("sales", "a\n1\n");
       await run("kept = 4");

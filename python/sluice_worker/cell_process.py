@@ -22,6 +22,7 @@ from . import stack, stdio, traceback_text
 from .connection import LOST_CHANNEL, Connection, close_all_but, socketpair
 from .frames import ChannelClosed, Header
 from .inputs import InputError, Inputs
+from .inputs_file import line_that_names_it, write_inputs_file
 from .processes import describe_status, reap_children
 from .rlimits import DescriptorLimit, prefer_for_oom_kill, set_rlimits
 
@@ -175,7 +176,7 @@ class CellProcess:
         try:
             self.inputs.name(header.get("names", {}))
             self.descriptors.hold_back()
-            value, has_value = self._execute(code, f"<cell {number}>")
+            value, has_value = self._execute(code, f"<cell {number}>", limits["inputBytes"])
             sys.stdout.flush()
             finished = report.finish(value, has_value)
             if header.get("expect") is not None and kinds != set(header["expect"]):
@@ -207,11 +208,12 @@ class CellProcess:
         self.descriptors.hold_back()
         script.run(self.connection, header, code)
 
-    def _execute(self, code: str, filename: str) -> tuple[Any, bool]:
+    def _execute(self, code: str, filename: str, input_bytes: int = 0) -> tuple[Any, bool]:
         """Run the code. Returns the value of a final expression, and whether there is one."""
         traceback_text.remember_source(filename, code)
         tree = ast.parse(code, filename)
         self._bind_inputs(tree)
+        self._write_inputs_file(tree, input_bytes)
         last: ast.expr | None = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = tree.body.pop().value  # type: ignore[attr-defined]
@@ -233,6 +235,17 @@ class CellProcess:
             except InputError as error:
                 error.line = node.lineno
                 raise
+
+    def _write_inputs_file(self, tree: ast.Module, max_bytes: int) -> None:
+        """Write `inputs.json` if the code names it."""
+        line = line_that_names_it(tree)
+        if line is None:
+            return
+        try:
+            write_inputs_file(self.inputs, max_bytes)
+        except InputError as error:
+            error.line = line
+            raise
 
 
 def _fork() -> int:

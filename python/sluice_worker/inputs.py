@@ -43,6 +43,7 @@ class Inputs(Mapping[str, Any]):
         os.close(fd)
         self._raw[alias] = (kind, raw)
         self._options[alias] = options or {}
+        self._readings.pop(alias, None)
 
     def forget(self, alias: str, namespace: dict[str, Any]) -> None:
         """Drop the value of an input that is about to be replaced, and unbind the variables that still hold that value.
@@ -68,7 +69,7 @@ class Inputs(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         alias = self._alias(name)
         if alias not in self._values:
-            self._values[alias] = self._parse(alias)
+            self._values[alias] = self.parse(alias)
         return self._values[alias]
 
     def reading(self, alias: str) -> Reading | None:
@@ -86,7 +87,17 @@ class Inputs(Mapping[str, Any]):
             return self._guarded(alias, kind, lambda: self._delimited_text(alias, raw))
         return str(self._guarded(alias, "text", lambda: _text(raw)))
 
-    def _parse(self, alias: str) -> Any:
+    def all_names(self) -> list[str]:
+        """Every alias and every local name of one."""
+        return sorted({*self._raw, *(name for name, alias in self._names.items() if alias in self._raw)})
+
+    def raw(self, name: str) -> tuple[str, mmap.mmap | bytes]:
+        """The format of an input, and its bytes as they were sent."""
+        return self._raw[self._alias(name)]
+
+    def parse(self, name: str) -> Any:
+        """The value of an input, parsed anew."""
+        alias = self._alias(name)
         kind, raw = self._raw[alias]
         if kind in DELIMITED:
             return self._guarded(alias, kind, lambda: self._read_delimited(alias, kind, raw))
@@ -107,8 +118,9 @@ class Inputs(Mapping[str, Any]):
         from sluice.delimited.read import read_delimited
 
         frame, reading = read_delimited(raw, kind, self._options[alias].get("reader"))
+        is_first = alias not in self._readings
         self._readings[alias] = reading
-        if reading.notes:
+        if reading.notes and is_first:
             _cell.current().note("readings", {"alias": alias, **reading.facts()})
         return frame
 

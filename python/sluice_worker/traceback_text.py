@@ -9,6 +9,7 @@ import traceback
 from typing import Any
 
 from .inputs import InputError
+from .inputs_file import WRITE_REFUSED, is_inputs_file
 from .module_hint import NETWORK_MODULES, NO_NETWORK, module_hint
 from .removed_names import SUGGESTION, removed_name_hint
 
@@ -72,6 +73,8 @@ def _message(error: BaseException) -> str:
         text += module_hint(error.name)
     if isinstance(error, OSError) and _is_network_error(error):
         text += NO_NETWORK
+    if isinstance(error, PermissionError) and is_inputs_file(error.filename):
+        text += WRITE_REFUSED
     if hint := removed_name_hint(error):
         text = SUGGESTION.sub("", text).removesuffix(".") + hint
     return _cut(text)

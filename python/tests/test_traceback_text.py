@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -25,7 +26,9 @@ def failure(code: str, **names: Any) -> dict[str, Any]:
 
 def broken() -> Inputs:
     inputs = Inputs()
-    inputs._raw["prices"] = ("json", b'{"a": ')
+    fd = os.memfd_create("prices")
+    os.write(fd, b'{"a": ')
+    inputs.add("prices", "json", fd, 6)
     return inputs
 
 

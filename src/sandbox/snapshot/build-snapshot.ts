@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { parseJson } from "../../text/json.ts";
+import { scratchDirectory } from "../worker-environment.ts";
 import { buildLayer } from "./build-layer.ts";
 import { listChanges, formatFileList, listFiles } from "./file-list.ts";
 import {
@@ -103,6 +104,9 @@ async function findIntactLayer(cacheDirectory: string, key: string, signal: Abor
   return null;
 }
 
+/** Where programs that were written for Vercel's sandbox expect the scratch directory. */
+const otherScratchDirectory = "vercel/sandbox";
+
 /** Creates a hard-linked copy of the layer and adds the worker code. */
 async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: BuildOptions & { layer: Layer }): Promise<SnapshotInfo> {
   await using build = await openBuildDirectory(cacheDirectory);
@@ -117,6 +121,8 @@ async function assembleSnapshot({ cacheDirectory, layer, onProgress, signal }: B
       await mkdir(path.dirname(target), { recursive: true, mode: 0o755 });
       await writeFile(target, content, { mode: 0o644 });
     }
+    await mkdir(path.dirname(path.join(rootfs, otherScratchDirectory)));
+    await symlink(scratchDirectory, path.join(rootfs, otherScratchDirectory));
     const packages = ["sluice", "sluice_worker"].map((name) => `/${packagesPath}/${name}`);
     await runInRootfs({
       rootfs,
