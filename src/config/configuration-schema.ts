@@ -84,10 +84,17 @@ const serverSettings = z.strictObject({
   queueDeadlineMs: milliseconds.default(60_000).describe("how long a turn may wait before its request gets 429"),
   drainMs: countOrNone.max(maxTimeMs).default(10_000).describe("how long running turns may continue after the server was asked to stop"),
   uploadBytes: count.default(256 * 1024 * 1024).describe("largest file that can be uploaded"),
+  conversationBytes: count
+    .default(2 * 1024 ** 3)
+    .describe(
+      "what one conversation may have on disk: uploads, evidence, artifacts, datasets and rows; more is refused, nothing is removed",
+    ),
   retention: z
     .strictObject({
       days: z.number().gt(0).default(30).describe("remove conversations that were not used for this many days"),
-      maxBytes: count.default(10 * 1024 ** 3).describe("storage per tenant; above it, the tenant's oldest conversations are removed"),
+      maxBytes: count
+        .default(10 * 1024 ** 3)
+        .describe("storage per tenant, all files and rows; above it, the tenant's oldest conversations are removed"),
     })
     .prefault({}),
 });

@@ -84,6 +84,7 @@ describe("loadConfiguration", () => {
         queueDeadlineMs: 60_000,
         drainMs: 10_000,
         uploadBytes: 268_435_456,
+        conversationBytes: 2_147_483_648,
         retention: { days: 30, maxBytes: 10_737_418_240 },
       },
     });
@@ -141,6 +142,7 @@ describe("loadConfiguration", () => {
         queueDeadlineMs: 60_000,
         drainMs: 10_000,
         uploadBytes: 268_435_456,
+        conversationBytes: 2_147_483_648,
         retention: { days: 1, maxBytes: 10_737_418_240 },
       },
     });

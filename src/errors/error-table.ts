@@ -117,7 +117,13 @@ export const errorTable = {
     meaning: "The file behind this alias now points outside the directories given with --data.",
     exit: 2,
   },
-  EVIDENCE_FULL: { kind: "precondition_failed", meaning: "The conversation has reached its storage limit.", status: 413 },
+  EVIDENCE_FULL: { kind: "precondition_failed", meaning: "The evidence of the conversation has reached its limit.", status: 413 },
+  CONVERSATION_FULL: {
+    kind: "precondition_failed",
+    meaning: "The conversation has reached its limit on disk. What is stored stays.",
+    hint: "Start a new conversation, delete turns of this one, or let the operator raise server.conversationBytes.",
+    status: 413,
+  },
   TOOL_NOT_ALLOWED: { kind: "precondition_failed", meaning: "The call was refused by the tool policy or by the user." },
   CALL_REPEATED: {
     kind: "precondition_failed",

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { StorageBudget } from "../blobs/storage-budget.ts";
 import { isRecord } from "../text/json.ts";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import {
@@ -28,6 +29,8 @@ export interface EvidenceStoreOptions {
   readonly conversationId?: string;
   readonly tenant?: string;
   readonly budget?: Partial<EvidenceBudget>;
+  /** A limit that evidence shares with other stores of the conversation. Default: none. */
+  readonly storage?: Pick<StorageBudget, "check"> | undefined;
   /** Reads large outputs. Default: a new reader. */
   readonly reader?: OutputReader;
   /** Items that an earlier process kept, oldest first. They count towards the budget. */
@@ -46,6 +49,7 @@ class MemoryEvidenceStore implements EvidenceStore {
   readonly toolOutputsByAlias = new Map<string, EvidenceItem>();
   readonly #sources = new Map<string, PreviewSource>();
   readonly #budget: EvidenceBudget;
+  readonly #storage: Pick<StorageBudget, "check"> | undefined;
   readonly #reader: OutputReader;
   readonly #now: () => Date;
   #totalBytes = 0;
@@ -55,6 +59,7 @@ class MemoryEvidenceStore implements EvidenceStore {
     this.conversationId = conversationId;
     this.tenant = tenant;
     this.#budget = { ...defaultEvidenceBudget, ...options.budget };
+    this.#storage = options.storage;
     this.#reader = reader;
     this.#now = now;
     for (const item of options.restored ?? []) this.#addSource(toRestoredSource(item, tenant));
@@ -130,6 +135,7 @@ class MemoryEvidenceStore implements EvidenceStore {
     if (this.#totalBytes + addedBytes > this.#budget.totalBytes) {
       throw full({ alias, added: addedBytes, seen: this.#totalBytes + addedBytes, allowed: this.#budget.totalBytes });
     }
+    this.#storage?.check(alias, addedBytes);
     const aliases = this.#nameParts(alias, parts);
     const facts = { ...givenFacts, tenant: this.tenant, at: this.#now().toISOString() };
     const items = parts.map((part, index) => new KeptItem({ part, bytes: sizes[index]!, alias: aliases[index]!, aliases, facts }));

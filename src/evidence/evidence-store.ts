@@ -20,7 +20,7 @@ export interface EvidenceStore {
   readonly totalBytes: number;
   /** All items by alias, oldest first. A live view. */
   readonly toolOutputsByAlias: ReadonlyMap<string, EvidenceItem>;
-  /** Keeps a tool output: all parts, or none if it throws EVIDENCE_FULL. Parses on the calling thread, which blocks it for large outputs; see `keep`. */
+  /** Keeps a tool output: all parts, or none if it throws EVIDENCE_FULL or CONVERSATION_FULL. Parses on the calling thread, which blocks it for large outputs; see `keep`. */
   add(output: ToolOutput): EvidenceItem;
   /** Keeps the result of a cell, the JSON text that the worker sent, as `result_1`. */
   addResult(result: CellResult): EvidenceItem;

@@ -3,6 +3,7 @@ import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
 import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, LoginRows, TurnRows, UploadRows } from "./rows.ts";
+import type { StoredSizes } from "./stored-sizes.ts";
 
 /**
  * Everything of the server that survives a restart, in one SQLite file: conversations, turns with all their events, aliases and logins. Every row belongs to
@@ -18,6 +19,7 @@ export interface History extends Disposable {
   readonly cellRuns: CellRunRows;
   readonly logins: LoginRows;
   readonly references: ReferenceRows;
+  readonly sizes: StoredSizes;
   readonly tenants: { list(): string[] };
   /** Runs `work` in one transaction that blocks all other writers, also those of other processes. Rolls back if it throws. */
   inTransaction<Value>(work: () => Value): Value;

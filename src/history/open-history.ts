@@ -15,6 +15,7 @@ import {
   createUploadRows,
   inTransaction,
 } from "./rows.ts";
+import { createStoredSizes } from "./stored-sizes.ts";
 
 /** Loaded at run time instead of imported, so that a Node.js without `node:sqlite` gets as far as the check that reports it as too old. */
 export const sqlite: typeof Sqlite = process.getBuiltinModule("node:sqlite");
@@ -45,6 +46,7 @@ export function openHistory({ file }: { file: string }): History {
     cellRuns: createCellRunRows(database),
     logins: createLoginRows(database),
     references: new ReferenceRows(database),
+    sizes: createStoredSizes(database),
     tenants: { list: () => listTenants(database) },
     inTransaction: (work) => inTransaction(database, work),
     dryRun: (work) => dryRun(database, work),

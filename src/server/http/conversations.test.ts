@@ -21,7 +21,7 @@ describe("Conversations", () => {
     const storesOf = createTenantStores({ directory, history, uploads });
     const budgets = { previewBytes: 4096, stepBytes: 24_576 } as never;
     const log = createLog({ level: "error", format: "json", write: () => {} });
-    conversations = new Conversations({ history, storesOf, tables: {} as Tables, uploads, budgets, log });
+    conversations = new Conversations({ history, storesOf, tables: {} as Tables, uploads, budgets, maxBytes: Infinity, log });
   });
   afterEach(() => {
     history.close();

@@ -1,3 +1,4 @@
+import { createStorageBudget, type StorageBudget } from "../../blobs/storage-budget.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import type { Configured } from "../../config/open-configured.ts";
 import { storedUploadSchema, type ConversationData, type UploadStore } from "../../data/conversation-data.ts";
@@ -20,6 +21,8 @@ export interface ConversationKey {
 
 /** A conversation in memory while requests use it. All of them share one object, so that they see the same aliases; messages are read from the history. */
 export interface LiveConversation extends ConversationKey, ConversationContent {
+  /** Limits what the conversation has on disk. Evidence counts from the moment when it is in memory. */
+  readonly storage: StorageBudget;
   /** Aborted before the conversation is removed, so that everything that uses it stops. */
   readonly removalSignal: AbortSignal;
   /** Ended turns with a cell that is being rerun, once for each rerun. */
@@ -41,6 +44,8 @@ export interface ConversationsOptions {
   readonly tables: Tables;
   readonly uploads: UploadStore;
   readonly budgets: Configured["configuration"]["budgets"];
+  /** What one conversation may have on disk. */
+  readonly maxBytes: number;
   readonly log: Log;
 }
 
@@ -200,11 +205,22 @@ async function openConversation(
   removalSignal: AbortSignal,
   options: ConversationsOptions,
 ): Promise<LiveConversation> {
-  return { ...key, ...(await openContent(key, options)), removalSignal, rerunTurnIds: [], turn: null };
+  const stores = options.storesOf(key.tenant);
+  const measure = (): number => stores.sizeOfConversation(key.id) + unsavedBytes(conversation);
+  const storage = createStorageBudget({ maxBytes: options.maxBytes, measure });
+  const content = await openContent({ ...key, storage }, options);
+  const conversation: LiveConversation = { ...key, ...content, storage, removalSignal, rerunTurnIds: [], turn: null };
+  return conversation;
+}
+
+/** The size of evidence that has no row yet. */
+function unsavedBytes({ evidence, savedAliases }: ConversationContent): number {
+  const items = [...evidence.toolOutputsByAlias.values()];
+  return items.reduce((sum, item) => sum + (savedAliases.has(item.alias) || item.file !== undefined ? 0 : item.bytes), 0);
 }
 
 async function openContent(
-  { tenant, id }: ConversationKey,
+  { tenant, id, storage }: ConversationKey & Pick<LiveConversation, "storage">,
   { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
 ): Promise<ConversationContent> {
   const { evidence: blobs } = storesOf(tenant);
@@ -213,7 +229,7 @@ async function openContent(
     record: evidenceRecordSchema.parse(JSON.parse(record)),
     read: () => blobs.read(sha256),
   }));
-  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: budgets, restored });
+  const evidence = createEvidenceStore({ conversationId: id, tenant, budget: budgets, storage, restored });
   const data = createConversationData({ evidence, tables });
   const savedAliases = new Set(rows.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {

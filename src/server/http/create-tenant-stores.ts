@@ -3,6 +3,7 @@ import path from "node:path";
 import { createArtifactStore, type ArtifactStore } from "../../artifacts/artifact-store.ts";
 import type { BlobStore } from "../../blobs/blob-store.ts";
 import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import type { StorageBudget } from "../../blobs/storage-budget.ts";
 import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
 import type { UploadStore } from "../../data/conversation-data.ts";
 import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
@@ -56,8 +57,11 @@ export class TenantStores {
   }
 
   /** A store for the artifacts of a turn. Each gets its row before its file is written, so that it is never pruned in between. */
-  artifactsFor(turnId: string): ArtifactStore {
-    return this.#recordArtifacts((artifact) => this.#options.history.references.addArtifact({ ...artifact, turnId }));
+  artifactsFor(turnId: string, storage?: StorageBudget): ArtifactStore {
+    return this.#recordArtifacts((artifact) => {
+      storage?.check("The artifact", artifact.bytes);
+      this.#options.history.references.addArtifact({ ...artifact, turnId });
+    });
   }
 
   /** A store for the dataset of a turn. Rows are written before files, as in `artifactsFor`. */
@@ -76,15 +80,38 @@ export class TenantStores {
     for (const [store, blobs] of this.#entries()) deleteBlobs(blobs, files[store]);
   }
 
-  /** Lists the files once. The returned function gives the total size of those that rows refer to when it is called. */
-  measure(): () => number {
-    const files = this.#entries().flatMap(([store, blobs]) =>
-      blobs.list().map(({ name, bytes }) => ({ store, key: toReferenceKey(store, name), bytes })),
-    );
+  /** What a conversation has on disk: its rows, and its files, each once. */
+  sizeOfConversation(id: string): number {
+    const { bytes, unmeasured } = this.#options.history.sizes.ofConversation(this.#tenant, id);
+    const files = [
+      ...unmeasured.datasets.flatMap((hash) => this.#blobs.datasets.list(hash)),
+      ...unmeasured.evidence.flatMap((hash) => [...this.#blobs.evidence.list(hash), ...this.#blobs.uploads.list(hash)]),
+    ];
+    return files.reduce((sum, file) => sum + file.bytes, bytes);
+  }
+
+  /**
+   * Lists the files once, without `removed`. The returned function gives the size of the tenant's rows and of these files when it is called; a file to which
+   * rows referred before does not count once no row does.
+   */
+  measure(removed: FileNames | null = null): () => number {
+    const { references, sizes } = this.#options.history;
+    const listInUse = (): Readonly<Record<StoreName, ReadonlySet<string>>> => {
+      const inUse = references.filesInUse(this.#tenant);
+      return Object.fromEntries(this.#entries().map(([store]) => [store, new Set(inUse[store])])) as Record<StoreName, Set<string>>;
+    };
+    const wasInUse = listInUse();
+    const files = this.#entries().flatMap(([store, blobs]) => {
+      const gone = new Set(removed?.[store]);
+      return blobs
+        .list()
+        .filter(({ name }) => !gone.has(name))
+        .map(({ name, bytes }) => ({ store, key: toReferenceKey(store, name), bytes }));
+    });
     return () => {
-      const inUse = this.#options.history.references.filesInUse(this.#tenant);
-      const used = Object.fromEntries(this.#entries().map(([store]) => [store, new Set(inUse[store])]));
-      return files.reduce((sum, { store, key, bytes }) => sum + (used[store]!.has(key) ? bytes : 0), 0);
+      const inUse = listInUse();
+      const isThere = ({ store, key }: (typeof files)[number]): boolean => inUse[store].has(key) || !wasInUse[store].has(key);
+      return files.reduce((sum, file) => sum + (isThere(file) ? file.bytes : 0), sizes.ofRows(this.#tenant));
     };
   }
 

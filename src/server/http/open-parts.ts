@@ -52,7 +52,8 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
   const storesOf = createTenantStores({ directory, history, uploads, onArtifact: (artifact) => countArtifact(metrics, artifact) });
   const tables = cleanup.use(createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate }));
-  const conversations = new Conversations({ history, storesOf, tables, uploads, budgets: configuration.budgets, log });
+  const { budgets, server } = configuration;
+  const conversations = new Conversations({ history, storesOf, tables, uploads, budgets, maxBytes: server.conversationBytes, log });
   const model = await openModel(configured, options.model, isBundledSample);
   const turns = new Turns({
     configured,

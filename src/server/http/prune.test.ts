@@ -63,19 +63,19 @@ describe("prune", () => {
   }
   const listed = (): string[] => history.conversations.list({ tenant: "a", limit: 50 }).items.map(({ id }) => id);
   const retention = { days: 30, maxBytes: 1_000_000 };
+  const rowsOf = (tenant = "a"): number => history.sizes.ofRows(tenant);
 
   test("removes expired conversations, but not shared files or running turns", async () => {
     const old = await add("old", 40);
     await add("fresh", 1);
     await add("runs", 50, { isRunning: true });
+    const rows = rowsOf();
     const dry = await prune({ directory, history, storesOf, retention, now, isDryRun: true });
-    expect([dry, listed(), existsSync(old)]).toEqual([
-      [{ tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 }],
-      ["fresh", "old", "runs"],
-      true,
-    ]);
-    expect(await prune({ directory, history, storesOf, retention, now })).toEqual([
-      { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
+    expect([listed(), existsSync(old)]).toEqual([["fresh", "old", "runs"], true]);
+    const pruned = await prune({ directory, history, storesOf, retention, now });
+    expect([pruned, dry]).toEqual([
+      [{ tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 3006 + rows, bytesAfter: 2006 + rowsOf() }],
+      pruned,
     ]);
     expect([listed(), existsSync(old)]).toEqual([["fresh", "runs"], false]);
     const picture = history.references.filesInUse("a").artifacts.find((name) => name.endsWith(".png"));
@@ -85,15 +85,50 @@ describe("prune", () => {
   test("removes the oldest conversations of a tenant until it is within its quota, and none of other tenants", async () => {
     for (const [index, id] of ["c1", "c2", "c3"].entries()) await add(id, 10 - index);
     await add("theirs", 20, { tenant: "b" });
-    const options = { directory, history, storesOf, retention: { ...retention, maxBytes: 2100 }, now };
+    const rows = rowsOf();
+    const options = { directory, history, storesOf, retention: { ...retention, maxBytes: 2006 + Math.ceil((rows * 2) / 3) }, now };
     const dry = await prune({ ...options, isDryRun: true });
     const pruned = await prune(options);
     expect(pruned).toEqual(dry);
     expect(pruned).toEqual([
-      { tenant: "a", expired: 0, overQuota: 1, orphans: 0, bytesBefore: 3006, bytesAfter: 2006 },
-      { tenant: "b", expired: 0, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
+      { tenant: "a", expired: 0, overQuota: 1, orphans: 0, bytesBefore: 3006 + rows, bytesAfter: 2006 + rowsOf() },
+      { tenant: "b", expired: 0, overQuota: 0, orphans: 0, bytesBefore: 1006 + rowsOf("b"), bytesAfter: 1006 + rowsOf("b") },
     ]);
     expect(listed()).toEqual(["c3", "c2"]);
+  });
+
+  test("counts rows, and files that nothing refers to, which it removes before conversations", async () => {
+    await add("c1", 2);
+    await add("c2", 1);
+    const { sha256 } = await uploads.put({ tenant: "a", fileName: "y.csv", content: Readable.from([Buffer.alloc(3000, "y")]) });
+    const event = { type: "answer-delta", text: "x".repeat(5000) } as const;
+    history.events.append({ tenant: "a", turnId: "turn-c2" }, { seq: 1, at: daysAgo(1), event });
+    const before = 2006 + 3000 + rowsOf();
+    expect(rowsOf()).toBeGreaterThan(5000);
+    const options = { directory, history, storesOf, retention: { ...retention, maxBytes: before - 1 }, now };
+    utimesSync(path.join(directory, "uploads", readdirSync(path.join(directory, "uploads"))[0]!, sha256.slice(0, 2), sha256), 0, 0);
+    const dry = await prune({ ...options, isDryRun: true });
+    expect([dry, listed()]).toEqual([
+      [{ tenant: "a", expired: 0, overQuota: 0, orphans: 1, bytesBefore: before, bytesAfter: before - 3000 }],
+      ["c2", "c1"],
+    ]);
+    expect(await prune(options)).toEqual(dry);
+    expect(await prune({ ...options, retention: { ...retention, maxBytes: 5000 } })).toMatchObject([{ overQuota: 2, bytesAfter: 0 }]);
+  });
+
+  test("measures a conversation: rows, and each of its files once", async () => {
+    await add("c1", 1);
+    await add("c2", 1);
+    const place = { tenant: "a", conversationId: "c1", at: daysAgo(1) };
+    const row = { alias: "u", record: "{}", sha256: "0".repeat(64), bytes: 70_000 };
+    const before = storesOf("a").sizeOfConversation("c1");
+    expect(before - 1006).toBe(rowsOf() / 2);
+    expect(history.uploads.add(place, row, () => true)).toBe(true);
+    expect(history.uploads.add(place, { ...row, alias: "v" }, () => true)).toBe(true);
+    const body = await storesOf("a").evidence.put({ content: Buffer.alloc(900) }); // its evidence is gone, a dataset still has it
+    history.references.addDatasetBody({ tenant: "a", turnId: "turn-c1", sha256: body.hash });
+    const added = storesOf("a").sizeOfConversation("c1") - before;
+    expect([Math.floor(added / 1000), storesOf("a").sizeOfConversation("none")]).toEqual([71, 0]);
   });
 
   test("measures the bytes on disk: an output in two datasets counts once", async () => {
@@ -113,7 +148,8 @@ describe("prune", () => {
     const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(path.join(parentPath, name)).size, 0);
     expect([files.length, Math.floor(bytes / 5000)]).toEqual([3, 1]);
     const [pruned] = await prune({ directory, history, storesOf, retention, now });
-    expect(pruned).toEqual({ tenant: "a", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes });
+    const all = bytes + rowsOf();
+    expect(pruned).toEqual({ tenant: "a", expired: 0, overQuota: 0, orphans: 0, bytesBefore: all, bytesAfter: all });
   });
 
   test("removes old files that no row refers to", async () => {
@@ -139,8 +175,9 @@ describe("prune", () => {
       const contentHash = createHash("sha256").update(text.padEnd(500)).digest("hex");
       return (await storesOf(tenant).artifacts.get(contentHash, "json")) !== null;
     };
-    expect(await prune({ directory, history, storesOf, retention: { days: 30, maxBytes: 1006 }, now })).toEqual([
-      { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore: 1006, bytesAfter: 1006 },
+    const bytesBefore = 1006 + rowsOf();
+    expect(await prune({ directory, history, storesOf, retention: { days: 30, maxBytes: bytesBefore }, now })).toEqual([
+      { tenant: "a", expired: 1, overQuota: 0, orphans: 0, bytesBefore, bytesAfter: bytesBefore },
       { tenant: "mcp", expired: 1, overQuota: 1, orphans: 0, bytesBefore: 2000, bytesAfter: 1000 },
     ]);
     const left = await Promise.all(["c1", "c2", "c3", "c4"].map((text) => kept("mcp", text)));
@@ -169,8 +206,9 @@ describe("prune", () => {
     const isInUse = ({ id }: { id: string }): boolean => id === "busy";
     const removed: string[] = [];
     const onRemoved = ({ id }: { id: string }): void => void removed.push(id);
+    const rows = rowsOf();
     expect(await prune({ directory, history, storesOf, retention, now, isInUse, onRemoved })).toEqual([
-      { tenant: "a", expired: 2, overQuota: 0, orphans: 1, bytesBefore: 16, bytesAfter: 12 },
+      { tenant: "a", expired: 2, overQuota: 0, orphans: 1, bytesBefore: 24 + rows, bytesAfter: 12 + rowsOf() },
     ]);
     const left = [shared, own, busy, orphan].map((sha256) => uploads.blobsOf("a").has(sha256));
     expect([left, removed, drafts.map((draft) => existsSync(draft))]).toEqual([

@@ -71,7 +71,7 @@ export function pruneHourly(parts: Pick<ServerParts, "history" | "storesOf" | "c
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Removes what has expired, then the oldest items over the quota, then files that killed processes left behind. Skips conversations with a running turn. */
+/** Removes files that killed processes left behind, then what has expired, then the oldest items over the quota. Skips conversations with a running turn. */
 export async function prune(options: PruneOptions): Promise<Pruned[]> {
   const { history, isDryRun = false, tenants = [] } = options;
   const pruned: Pruned[] = [];
@@ -96,8 +96,14 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
     if (item.kind === "conversation") onRemoved({ tenant, id: item.id });
   };
 
-  const measureUsedBytes = stores.measure();
-  const bytesBefore = measureUsedBytes();
+  const bytesBefore = stores.measure()();
+  const orphanMs = bytesBefore > retention.maxBytes ? UNFINISHED_MS : Math.max(retention.days * DAY_MS, UNFINISHED_MS);
+  const orphans = history.inTransaction(() => {
+    const found = stores.orphans(orphanMs);
+    removeFiles(found);
+    return found;
+  });
+  const measureUsedBytes = stores.measure(orphans);
   const expired = listUnusedItems(new Date(now.getTime() - retention.days * DAY_MS));
   for (const item of expired) {
     remove(item);
@@ -110,13 +116,15 @@ function* pruneTenant(tenant: string, options: PruneOptions): Generator<void, Pr
     overQuota += 1;
     yield;
   }
-  const orphans = history.inTransaction(() => {
-    const found = stores.orphans(Math.max(retention.days * DAY_MS, UNFINISHED_MS));
-    removeFiles(found);
-    return Object.values(found).flat().length;
-  });
   if (!isDryRun) stores.removeDrafts(UNFINISHED_MS);
-  return { tenant, expired: expired.length, overQuota, orphans, bytesBefore, bytesAfter: measureUsedBytes() };
+  return {
+    tenant,
+    expired: expired.length,
+    overQuota,
+    orphans: Object.values(orphans).flat().length,
+    bytesBefore,
+    bytesAfter: measureUsedBytes(),
+  };
 }
 
 function runAtOnce<Value>(steps: Generator<void, Value>): Value {

@@ -130,9 +130,12 @@ async function storeUpload(
   { request, query, signal }: RouteRequest,
 ): Promise<string> {
   const { tenant, id } = live;
-  const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
   const reader = toReaderOptions(query);
-  const upload = await uploads.put({ tenant, fileName: String(query["name"]), content, reader, signal });
+  const name = String(query["name"]);
+  // Before the body is touched: until then, the server keeps the connection open, so that the client gets the refusal.
+  using arrival = live.storage.expect(`The file ${JSON.stringify(name)}`, Number(request.headers.get("content-length") ?? 0));
+  const content = request.body === null ? Readable.from([]) : Readable.fromWeb(request.body);
+  const upload = await uploads.put({ tenant, fileName: name, content: arrival.count(content), reader, signal });
   const { sha256, bytes, format, fileName } = upload;
   const at = new Date().toISOString();
   history.conversations.ensure({ tenant, id, title: fileName, at });

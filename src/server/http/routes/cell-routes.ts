@@ -69,7 +69,8 @@ async function runCellAgain(
 ): Promise<CellRun> {
   const { runtime } = configured;
   const runId = randomUUID();
-  const artifacts = storesOf(live.tenant).artifactsFor(turnId);
+  live.storage.check("A cell's run", 0);
+  const artifacts = storesOf(live.tenant).artifactsFor(turnId, live.storage);
   const turn = runtime.createTurn({ id: runId, evidence: live.evidence, artifacts, onProbe: metrics.onProbe, publishes: false });
   try {
     for (const [index, start] of cell.before.entries()) await replayCell(turn, { start, number: index + 1, signal });

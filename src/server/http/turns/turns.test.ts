@@ -48,7 +48,7 @@ describe("Turns", () => {
       } as never,
       model: async () => ({}) as never,
       history,
-      conversations: new Conversations({ history, storesOf, tables: {} as Tables, uploads, budgets, log: logger }),
+      conversations: new Conversations({ history, storesOf, tables: {} as Tables, uploads, budgets, maxBytes: Infinity, log: logger }),
       storesOf,
       turnLimiter: createTurnLimiter({ maxTurns: 1, maxTurnsPerClient: 1, maxQueuedPerClient: 1, queueDeadlineMs: 60_000 }),
       unattendedMs: 60_000,

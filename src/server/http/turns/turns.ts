@@ -110,6 +110,7 @@ export class Turns {
     const { conversations, log } = this.#options;
     await conversations.changeSubject(conversation, request.subject);
     if (this.#isDraining) throw serverStopping();
+    conversation.storage.check("A turn", 0);
     const turn = this.#begin(request);
     const { tenant, turnId, conversationId } = turn;
     const stop = (): void => turn.stop("the conversation was removed");
@@ -196,7 +197,7 @@ async function answerQuestion(
         conversation: toConversation(history, conversation),
         tenant,
         subject,
-        artifacts: stores.artifactsFor(turnId),
+        artifacts: stores.artifactsFor(turnId, conversation.storage),
         datasets: stores.datasetsFor(turnId),
       }),
       question,
