@@ -19,6 +19,7 @@ INNER_ID = 1000
 SCRATCH = "/sandbox"
 HIDDEN = "/run"  # the parent of mounts that only the zygote needs
 CHANNEL = 3
+QUEUED_SIGNALS = 128  # all sandboxes share the limit of the zygote's user
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -40,6 +41,7 @@ MS_PRIVATE = 1 << 18
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
+PR_SET_KEEPCAPS = 8
 PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
@@ -50,6 +52,7 @@ PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
 # Set and locked: NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE; locked: KEEP_CAPS (off).
 SECUREBITS = 0b1110_1111
+CAP_SETGID, CAP_SETUID = 6, 7
 CAPABILITY_VERSION_3 = 0x20080522
 KEYCTL_JOIN_SESSION_KEYRING = 1
 
@@ -81,16 +84,17 @@ class Limits:
 
 
 def become_unprivileged(uid: int, gid: int) -> None:
-    """Give up root permanently.
+    """Give up root permanently, except for the right to choose the users of sandboxes. Forks lose that right too.
 
     First mount a fresh /proc: as root, bwrap masks parts of its /proc, and then the kernel refuses sandboxes their own.
     """
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     drop_bounding_set()
     os.setgroups([])
+    prctl(PR_SET_KEEPCAPS, 1)
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
-    drop_capabilities()
+    drop_capabilities(keep=(CAP_SETGID, CAP_SETUID))
 
 
 def settle_zygote() -> None:
@@ -125,6 +129,13 @@ def create_fork() -> Callable[[], int]:
     return fork
 
 
+def map_user(pid: int, outer_uid: int, outer_gid: int) -> None:
+    """Map uid 1000 of a fork's user namespace to a user of the host. One that is not the zygote's own needs its capabilities."""
+    write_once(f"/proc/{pid}/setgroups", "deny")
+    write_once(f"/proc/{pid}/uid_map", f"{INNER_ID} {outer_uid} 1")
+    write_once(f"/proc/{pid}/gid_map", f"{INNER_ID} {outer_gid} 1")
+
+
 # For the sandbox, in this order
 
 
@@ -134,11 +145,10 @@ def join_cgroups(paths: list[str]) -> None:
         write_once(path, "0")
 
 
-def enter_namespaces(outer_uid: int, outer_gid: int) -> None:
+def enter_namespaces() -> None:
     """Become uid 1000 of the new user namespace, and enter new namespaces of every other kind."""
-    write_once("/proc/self/setgroups", "deny")
-    write_once("/proc/self/uid_map", f"{INNER_ID} {outer_uid} 1")
-    write_once("/proc/self/gid_map", f"{INNER_ID} {outer_gid} 1")
+    os.setresgid(INNER_ID, INNER_ID, INNER_ID)
+    os.setresuid(INNER_ID, INNER_ID, INNER_ID)
     os.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
     socket.sethostname("sandbox")
 
@@ -165,6 +175,7 @@ def set_limits(limits: Limits) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_MEMLOCK, 65536)
     _limit(resource.RLIMIT_MSGQUEUE, 0)
+    _limit(resource.RLIMIT_SIGPENDING, QUEUED_SIGNALS)
     _limit(resource.RLIMIT_RTPRIO, 0)
     _limit(resource.RLIMIT_NICE, 0)
     _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
@@ -229,12 +240,13 @@ def drop_bounding_set() -> None:
         prctl(PR_CAPBSET_DROP, capability)
 
 
-def drop_capabilities() -> None:
-    """Empty the ambient, inheritable, permitted and effective sets."""
+def drop_capabilities(keep: tuple[int, ...] = ()) -> None:
+    """Empty the ambient and inheritable sets, and the permitted and effective ones except for `keep`."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    if _libc.capset(header, nothing) < 0:
+    kept = sum(1 << capability for capability in keep)
+    sets = (ctypes.c_uint32 * 6)(kept, kept)  # effective, permitted and inheritable, then the upper halves
+    if _libc.capset(header, sets) < 0:
         raise _last_error("capset")
 
 

@@ -3,7 +3,8 @@
 It is process 1 inside one bwrap that the driver started, so the kernel kills every sandbox when it ends. The control channel
 is descriptor 0 (in) and 1 (out).
 
-From the host: `setup {uid?, gid?}`, once, with the seccomp program as body; `open {lease, token, join, limits}`; `kill {lease}`.
+From the host: `setup {uid?, gid?}`, once, with the seccomp program as body; `open {lease, token, join, limits, id}`, where `id` is the outer user of the
+sandbox, or null for the zygote's own; `kill {lease}`.
 To the host: `ready {importMs}`; `forked {lease, pid}`; `refused {lease, detail}` when the fork failed;
 `exited {lease, exitCode | signal}`.
 
@@ -112,15 +113,31 @@ class Zygote:
             sys.exit(f"The host sent a frame of unknown type {header['type']!r}.")
 
     def _open(self, header: Header) -> None:
+        is_mapped, mapped = os.pipe()
         try:
             pid = self.fork()
+            if pid == 0:
+                os.close(mapped)
+                self._become_sandbox(header, is_mapped)
+            self.leases[pid] = header["lease"]
+            self._map_user(pid, header["id"], mapped)
         except OSError as error:
             write_frame(self.control_out, {"type": "refused", "lease": header["lease"], "detail": str(error)})
             return
-        if pid == 0:
-            self._become_sandbox(header)
-        self.leases[pid] = header["lease"]
+        finally:
+            os.close(is_mapped)
+            os.close(mapped)
         write_frame(self.control_out, {"type": "forked", "lease": header["lease"], "pid": pid})
+
+    def _map_user(self, pid: int, outer_id: int | None, mapped: int) -> None:
+        """Map the user of the fork to `outer_id`, and let it go on. If that fails, it exits: its pipe is closed."""
+        uid, gid = (self.uid, self.gid) if outer_id is None else (outer_id, outer_id)
+        try:
+            confine.map_user(pid, uid, gid)
+        except OSError as error:
+            print(f"The user of a sandbox could not be mapped to {uid}: {error}", file=sys.stderr, flush=True)
+        else:
+            os.write(mapped, b"1")
 
     def _kill(self, lease: str) -> None:
         for pid, owner in self.leases.items():
@@ -139,12 +156,15 @@ class Zygote:
             if lease is not None:
                 write_frame(self.control_out, {"type": "exited", "lease": lease, **_describe_status(status)})
 
-    def _become_sandbox(self, header: Header) -> NoReturn:
+    def _become_sandbox(self, header: Header, is_mapped: int) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             confine.join_cgroups(header["join"])
-            confine.keep_only_channel(_connect())
+            connection = _connect()
+            if not os.read(is_mapped, 1):
+                os._exit(FAILED)  # the zygote has said why
+            confine.keep_only_channel(connection)
             write_frame(confine.CHANNEL, {"type": "lease", "lease": header["lease"], "token": header["token"]})
         except BaseException as error:
             print(f"A sandbox could not connect to the host: {error}", file=sys.stderr, flush=True)
@@ -157,7 +177,7 @@ class Zygote:
         self.serve(confine.CHANNEL, confine.CHANNEL)
 
     def _confine(self, limits: confine.Limits) -> None:
-        confine.enter_namespaces(self.uid, self.gid)
+        confine.enter_namespaces()
         confine.arrange_mounts(limits.scratch_bytes)
         confine.set_limits(limits)
         confine.drop_privileges()

@@ -33,7 +33,7 @@ export async function openBubblewrapLease({ id, zygote, meter, limits, signal }:
   const fork = zygote.fork({ lease: id, joinPaths: meter.joinPaths, limits: toForkLimits(limits, meter) });
   let channel: FrameChannel;
   try {
-    channel = await withTimeout(greet(fork), signal);
+    channel = await withTimeout(greet(fork, limits), signal);
     await meter.begin(fork);
   } catch (error) {
     fork.kill();
@@ -53,16 +53,22 @@ function toForkLimits(limits: SandboxLimits, { countsProcesses }: Meter): ForkLi
     memory_bytes: limits.memoryBytes,
     scratch_bytes: limits.scratchBytes,
     file_bytes: Math.max(limits.scratchBytes, limits.inputBytes), // inputs are files in memory
-    open_files: limits.openFiles,
+    open_files: limits.openFiles + WORKER_DESCRIPTORS,
     processes: countsProcesses ? null : limits.processes,
   };
 }
 
-/** Sends `hello` and waits for the answer. The worker is confined then, and has its first cell process and a spare one. */
-async function greet(fork: Fork): Promise<FrameChannel> {
+/**
+ * How many more descriptors the monitor may have than a cell process. The kernel refuses to send a descriptor over a socket when the user has more in
+ * flight than the limit of the sender, so user code that has reached its own limit does not stop the monitor of any sandbox.
+ */
+const WORKER_DESCRIPTORS = 16_384;
+
+/** Sends `hello` with the limits of cell processes and waits for the answer. The worker is confined then, and has its first cell process and a spare one. */
+async function greet(fork: Fork, { openFiles }: SandboxLimits): Promise<FrameChannel> {
   const channel = await fork.channel;
   const nonce = randomUUID();
-  await channel.send({ type: "hello", nonce, spare: true });
+  await channel.send({ type: "hello", nonce, spare: true, rlimits: { NOFILE: openFiles } });
   const frame = await channel.receive();
   if (frame === null) throw notOpened(`The worker ended at once (${describeExit(await fork.exited)}).`);
   if (frame.header.type === "failed") throw notOpened(`The worker could not confine itself: ${String(frame.header["detail"])}.`);

@@ -12,6 +12,7 @@ import { createFrameChannel } from "../../frame-channel.ts";
 import type { SeccompArchitecture } from "../../seccomp/syscall-numbers.ts";
 import { toBpf } from "../../seccomp/to-bpf.ts";
 import { toBwrapArguments } from "./bwrap-arguments.ts";
+import { type OuterId, reserveOuterId } from "./outer-id.ts";
 
 /** A Python process in bwrap that has imported the stack and forks sandboxes. When it ends, for any reason, its sandboxes end too. */
 export interface Zygote extends AsyncDisposable {
@@ -61,7 +62,7 @@ export interface ZygoteOptions {
   /** A directory for this zygote only. It is created, and removed at the end. */
   readonly directory: string;
   readonly cgroupDirectories: readonly string[];
-  /** The user that the zygote switches to when this process is root. */
+  /** The user that the zygote switches to when this process is root. Each sandbox then gets an outer id of its own; otherwise all share the current user's. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
   readonly signal: AbortSignal;
 }
@@ -100,7 +101,7 @@ export async function openZygote({ snapshot, directory, cgroupDirectories, user,
     signal.throwIfAborted();
     throw notStarted(`${(error as Error).message} ${stderr()}`.trim(), error);
   }
-  return new RunningZygote({ control, sockets, ended, stderr, close, pid: child.pid! });
+  return new RunningZygote({ control, sockets, ended, stderr, close, pid: child.pid!, canMapUsers: user !== null });
 }
 
 interface ZygoteParts {
@@ -111,9 +112,12 @@ interface ZygoteParts {
   stderr(): string;
   close(): Promise<void>;
   readonly pid: number;
+  /** Whether the zygote may give each sandbox a user of its own. */
+  readonly canMapUsers: boolean;
 }
 
 interface RunningFork {
+  readonly outerId: OuterId | null;
   onForked(pid: number): void;
   onExited(exit: Exit): void;
   rejectChannel(error: Error): void;
@@ -138,13 +142,14 @@ class RunningZygote implements Zygote {
   }
 
   fork({ lease, joinPaths, limits }: ForkRequest): Fork {
-    const { control, sockets, ended } = this.#parts;
+    const { control, sockets, ended, canMapUsers } = this.#parts;
+    const outerId = canMapUsers ? reserveOuterId() : null;
     const connection = sockets.expect(lease);
     const { promise: exited, resolve: onExited } = Promise.withResolvers<Exit>();
     const { promise: pid, resolve: onForked } = Promise.withResolvers<number>();
-    this.#forks.set(lease, { onForked, onExited, rejectChannel: connection.cancel });
+    this.#forks.set(lease, { outerId, onForked, onExited, rejectChannel: connection.cancel });
     control
-      .send({ type: "open", lease, token: connection.token, join: joinPaths, limits })
+      .send({ type: "open", lease, token: connection.token, join: joinPaths, limits, id: outerId?.id ?? null })
       .catch(async () => this.#finish(lease, { zygote: await ended }));
     const kill = (): void => {
       if (this.#forks.has(lease)) control.send({ type: "kill", lease }).catch(() => {}); // if the zygote is dead, so is the sandbox
@@ -187,6 +192,7 @@ class RunningZygote implements Zygote {
   #finish(lease: string, exit: Exit): void {
     const fork = this.#forks.get(lease);
     this.#forks.delete(lease);
+    fork?.outerId?.release();
     const detail = `The sandbox ended while it was being set up (${describeExit(exit)}). ${this.#parts.stderr()}`.trim();
     fork?.rejectChannel(notStarted(detail));
     fork?.onExited(exit);
