@@ -61,7 +61,7 @@ describe("the bundled demo", () => {
     expect(cell.error).toBeNull();
     expect([cell.outcome?.status, cell.resultAlias, cell.repair]).toEqual(["ok", "result_1", null]);
     expect(cell.artifacts).toMatchObject([{ kind: "image", title: "Total reserves and net flow" }]);
-    expect(Object.keys(cell.outcome?.diagnostics ?? {})).toEqual(["dataQuality"]);
+    expect(Object.keys(cell.outcome?.diagnostics ?? {})).toEqual(["dataQuality", "coverageEvents", "coverageSeries"]);
     expect(chart).toMatchObject({ ok: true, artifact: { kind: "chart", title: "Net flow of reserves by month" } });
     expect(chart.ok && chart.artifact.data).toHaveLength(24);
   });

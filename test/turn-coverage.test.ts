@@ -94,3 +94,63 @@ describe("a sparse chart of render_chart", () => {
     expect(turn.result.gaps).toEqual([]);
   });
 });
+
+/** Reserves of two venues; Harbour is first listed on the third day with 35,000. */
+const getReserves: LocalTool = {
+  name: "get_reserves",
+  description: "Daily reserves by venue.",
+  inputSchema: { type: "object", properties: {} },
+  annotations: { readOnlyHint: true },
+  execute: () =>
+    [100, 101, 97, 98, 99, 98].flatMap((meridian, day) => {
+      const date = new Date(Date.UTC(2025, 2, 1 + day)).toISOString().slice(0, 10);
+      const harbour = { day: date, venue: "Harbour", btc: 35_000 + day - 2 };
+      return [{ day: date, venue: "Meridian", btc: meridian }, ...(day < 2 ? [] : [harbour])];
+    }),
+};
+const derive = 'changes = derive_change_series(get_reserves_1, freq="1D")\n';
+const event = "Coverage changed: Harbour was first listed on 2025-03-03 with 35,000.";
+
+describe("coverage events", () => {
+  const question = "What was the net inflow?";
+  const ask = async (script: Script): Promise<{ readonly result: TurnResult; readonly prompts: string[] }> => {
+    const model = scriptedModel(script);
+    const result = await runTurn(runtime, testTurn({ model, question, tools: [getReserves] }).request);
+    return { result, prompts: model.stepCalls.map(({ prompt }) => JSON.stringify(prompt)) };
+  };
+
+  test("are stated by the runtime although neither the cell nor the model mentions them", async () => {
+    const code = `${derive}changes = changes.rename(columns=str.upper)[2:]\nset_result({"flow": changes["STABLE_ENTITIES_CHANGE"].sum()})`;
+    const { result, prompts } = await ask({
+      steps: [call("get_reserves"), cell(code, ["get_reserves_1"]), final("There was no inflow.")],
+    });
+    expect(prompts[2]).toContain("Who was counted changed: Harbour was first listed on 2025-03-03 with 35,000.");
+    expect(result.gaps).toEqual([{ code: "coverage_events", severity: "minor", detail: event }]);
+    expect(result.answer).toBe(`There was no inflow.\n\n${event}`);
+    expect(result.confidence).toEqual({ level: "medium", reason: event });
+  });
+
+  test("do not lower the confidence in an answer that names their entities", async () => {
+    const answer = "There was no inflow. Harbour was listed with 35,000, which is not a flow.";
+    const { result } = await ask({ steps: [call("get_reserves"), cell(derive, ["get_reserves_1"]), final(answer)] });
+    expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: event }]);
+    expect([result.confidence.level, result.answer]).toEqual(["high", `${answer}\n\n${event}`]);
+  });
+
+  test("of several cells and of an edited cell are stated once, together with those of results", async () => {
+    const again = `${derive}weekly = derive_change_series(get_reserves_1, freq="1D")\nset_result({"coverage_events": changes.attrs["coverage_events"]})`;
+    const edit = call("python_code_edit", { edits: [{ oldText: "weekly", newText: "same" }] });
+    const { result } = await ask({
+      steps: [call("get_reserves"), cell(derive, ["get_reserves_1"]), cell(again, ["get_reserves_1"]), edit, final("No inflow.")],
+    });
+    expect(result.answer).toBe(`No inflow.\n\n${event}`);
+  });
+
+  test("of a cell that was edited away are not stated", async () => {
+    const edit = call("python_code_edit", {
+      edits: [{ oldText: 'get_reserves_1, freq="1D"', newText: "[{'day': '2025-03-01', 'a': 1}]" }],
+    });
+    const { result } = await ask({ steps: [call("get_reserves"), cell(derive, ["get_reserves_1"]), edit, final("No inflow.")] });
+    expect(result.gaps).toEqual([]);
+  });
+});

@@ -81,8 +81,11 @@ class CellReport:
     savefig_figures: list[Any] = field(default_factory=list)
     #: Font families that were reported as missing.
     missing_fonts: set[str] = field(default_factory=set)
+    #: Keys of the derived series with coverage events, so that none is noted twice.
+    coverage_series: list[tuple[Any, ...]] = field(default_factory=list)
     _result_notes: dict[str, Any] = field(default_factory=dict)
     _notes: dict[str, list[Any]] = field(default_factory=dict)
+    _left_out: dict[str, int] = field(default_factory=dict)
 
     def put_result(self, result_json: bytes, notes: dict[str, Any]) -> None:
         """Set the result and its notes, replacing an earlier result."""
@@ -129,6 +132,15 @@ class CellReport:
         """Add one entry to the diagnostics under `key`."""
         self._notes.setdefault(key, []).append(entry)
 
+    def noted(self, key: str) -> list[Any]:
+        """The entries under `key` so far."""
+        return self._notes.get(key, [])
+
+    def leave_out(self, key: str, count: int) -> None:
+        """Count entries of `key` that are too many to be noted."""
+        if count:
+            self._left_out[key] = self._left_out.get(key, 0) + count
+
     def finish(self, value: object, has_value: bool) -> FinishedCell:
         """Return the output. If `set_result` was never called, the value of the last expression is the result."""
         if self.result_json is None and has_value and value is not None:
@@ -140,7 +152,7 @@ class CellReport:
         from sluice._figure_watch import figure_counts
 
         gathered = {**self._result_notes, **self._notes, **figure_counts(self)}
-        return _shortened({key: entry for key, entry in gathered.items() if entry})
+        return _shortened({key: entry for key, entry in gathered.items() if entry}, self._left_out)
 
     def _take_implicit_result(self, value: object) -> None:
         from sluice.result import serialise
@@ -153,10 +165,10 @@ class CellReport:
         self.put_result(result_json, {**notes, "implicitResult": True})
 
 
-def _shortened(diagnostics: dict[str, Any]) -> dict[str, Any]:
+def _shortened(diagnostics: dict[str, Any], left_out: dict[str, int]) -> dict[str, Any]:
     """Cut the longest entries until all fit. `omittedDiagnostics` counts what was left out, by key."""
     sizes = {key: len(json.dumps(entry)) for key, entry in diagnostics.items()}
-    omitted: dict[str, int] = {}
+    omitted = dict(left_out)
     while sum(sizes.values()) > MAX_DIAGNOSTICS_BYTES:
         key = max(sizes, key=lambda name: sizes[name])
         entry = diagnostics[key]

@@ -10,8 +10,9 @@ import pandas as pd
 
 from sluice import _cell
 from sluice.buckets import Bucket
+from sluice.coverage_notes import note_coverage
 from sluice.errors import TimeError
-from sluice.observations import Observations, carry_between_reports, read_observations
+from sluice.observations import Observations, carry_between_reports, listed, read_observations
 from sluice.quality import Quality
 
 KINDS = ("level", "flow")
@@ -147,7 +148,14 @@ def derive_change_series(
         observations.quality, helper="derive_change_series", kind=kind, coverageEvents=len(events)
     )
     _cell.current().note("dataQuality", changes.attrs["data_quality"])
+    note_coverage(changes, kind, sign, _name(observations))
     return changes
+
+
+def _name(observations: Observations) -> str:
+    """The name of the series in reports."""
+    value, entity = observations.quality["valueColumn"], observations.quality["entityColumn"]
+    return f"{value} by {entity}" if entity is not None else f"the total of {listed(observations.entities)}"
 
 
 def _warn_if_too_fine(observations: Observations, bucket: Bucket | None) -> None:

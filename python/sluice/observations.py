@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,7 +126,7 @@ def carry_between_reports(observations: Observations, bucket: Bucket | None, kin
         return observations
     counted = "its last value is counted" if kind == "level" else "its flow is zero"
     observations.quality["assumed"].extend(
-        f"{_listed(names)} {'reports' if len(names) == 1 else 'report'} {words}: between two reports {counted}"
+        f"{listed(names)} {'reports' if len(names) == 1 else 'report'} {words}: between two reports {counted}"
         for words, names in calendars.items()
     )
     more_entity, more_period, more_value = (np.concatenate(parts) for parts in zip(*added, strict=True))
@@ -143,8 +144,9 @@ def carry_between_reports(observations: Observations, bucket: Bucket | None, kin
     )
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+def listed(names: Sequence[Any]) -> str:
+    """The first five names."""
+    return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _long_columns(
@@ -338,7 +340,7 @@ def _facts(
         warnings.append(f"the columns {', '.join(ignored[:10])} were not used")
     if empty:
         warnings.append(
-            f"{_listed(empty)} {'has' if len(empty) == 1 else 'have'} no value and {'is' if len(empty) == 1 else 'are'} never counted"
+            f"{listed(empty)} {'has' if len(empty) == 1 else 'have'} no value and {'is' if len(empty) == 1 else 'are'} never counted"
         )
     if without_time:
         warnings.append(f"{without_time} rows have no time and are left out")

@@ -47,8 +47,8 @@ const names = [
   ...["missingGlyphs", "overlappingLabels", "largeLegend", "lowCoverage", "coverageUnknown", "coverageEvents", "dataQuality"],
   ...[
     "readings",
+    "coverageSeries",
     "coverageSeriesOmitted",
-    "unnamedCoverage",
     "omittedDiagnostics",
     "malformedDiagnostics",
     "killedForMemory",
@@ -75,6 +75,7 @@ const fields = [
   "alias",
   "notes",
   "message",
+  ...["period", "entity", "kind", "value", "series", "at", "coverage"],
 ];
 const value = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
@@ -127,6 +128,11 @@ test("the forms that the library sends are kept, and others are left out by name
     unsavedFigures: 1,
     overlappingLabels: [{ axes: 0, axis: "x", pairs: 2, example: ["a", "b"] }],
     dataQuality: [{ helper: "align_timeseries", overlap: 0.5, sources: [{ name: "a", nulls: { b: 1 }, start: null }], warnings: [] }],
+    coverageEvents: [{ period: "2025-03-03", entity: "Harbour", kind: "first_listed", value: 35_000, series: "btc by venue" }],
+    coverageSeries: [
+      { series: "s", kind: "level", periods: 1, total: 1, stable: 0, first: 4, places: [0], at: [0], change: [1], coverage: [[0, 1]] },
+    ],
+    coverageSeriesOmitted: [{ series: "s", periods: 2, noted: 1 }],
     omittedDiagnostics: { dataQuality: 4 },
   };
   const nested = JSON.parse("[".repeat(20) + "]".repeat(20)) as unknown;

@@ -1,3 +1,4 @@
+import { describeCoverageEvent, readCoverageEvents } from "../protocol/coverage-event.ts";
 import type { CellStatus } from "../protocol/outcome.ts";
 import { clipText } from "../text/clip-text.ts";
 import { isRecord } from "../text/json.ts";
@@ -160,6 +161,18 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     const labels = toList(value).map(({ label }) => String(label));
     const more = labels.length > 5 ? ` and ${labels.length - 5} more` : "";
     return `Whether ${labels.slice(0, 5).join(", ")}${more} lack points is unknown: the steps are irregular, and no null and no other series shows what is missing.`;
+  },
+  coverageEvents: (value) => {
+    const { events } = readCoverageEvents({ coverageEvents: value });
+    const more = events.length > 8 ? `; and ${events.length - 8} more` : "";
+    return `Who was counted changed: ${events.slice(0, 8).map(describeCoverageEvent).join("; ")}${more}. Headline stable_entities_change; total_change over these events is not a flow. Name the events in the answer and in figures that cross them.`;
+  },
+  coverageSeries: () => "",
+  coverageSeriesOmitted: (value) => {
+    const series = toList(value).map(
+      ({ series: name, periods, noted }) => `${String(name)} (${String(noted)} of ${String(periods)} periods, those around its events)`,
+    );
+    return `Long series are compared with figures and the answer only in part: ${series.slice(0, 5).join(", ")}.`;
   },
   dataQuality: (value) => (toCount(value) > 0 ? `Data quality: ${toShortJson(value)}` : ""),
   inputsChanged: (value) => {

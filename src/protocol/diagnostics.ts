@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ellipsize } from "../text/clip-text.ts";
+import { coverageSeriesSchema } from "./coverage-series.ts";
 
 /** The diagnostics that a sandbox may send with a cell. The host adds its own under other names, which a sandbox therefore cannot forge. */
 
@@ -36,9 +37,9 @@ const shapes = {
   largeLegend: list(object({})),
   lowCoverage: list(object({ label: text, observed: z.number(), expected: z.number(), against: text, largestGap: text })),
   coverageUnknown: list(object({ label: text })),
-  coverageEvents: list(object({})),
-  coverageSeriesOmitted: list(object({})),
-  unnamedCoverage: list(object({})),
+  coverageEvents: list(object({ series: text, period: text, entity: text, kind: text, value: z.number() })),
+  coverageSeries: list(coverageSeriesSchema),
+  coverageSeriesOmitted: list(object({ series: text, periods: count, noted: count })),
   dataQuality: list(object({})),
   omittedDiagnostics: byName(count),
 } as const satisfies Record<string, z.ZodType>;

@@ -1,6 +1,7 @@
 import type { LanguageModelUsage } from "ai";
 import type { Finding } from "../interpreter/findings.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import type { readCoverageEvents } from "../protocol/coverage-event.ts";
 import type { Gap, TraceCall } from "../protocol/turn-result.ts";
 
 /** A tool call of the model or of a script. */
@@ -56,6 +57,8 @@ export interface CellReport {
   readonly code: string;
   readonly inputAliases: readonly string[];
   readonly reason: string;
+  /** Entities that entered, left or paused, as the cell noted them. */
+  readonly coverage?: ReturnType<typeof readCoverageEvents> | undefined;
   readonly sandboxMs: number;
 }
 

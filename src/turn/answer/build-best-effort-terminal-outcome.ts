@@ -1,5 +1,5 @@
-import { isRecord } from "../../text/json.ts";
 import type { EvidenceItem } from "../../evidence/evidence-store.ts";
+import { coverageEventSchema, describeCoverageEvent, type CoverageEvent } from "../../protocol/coverage-event.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import type { TurnParts } from "../turn-request.ts";
@@ -126,40 +126,40 @@ const MAX_RESULT_BYTES = 256 * 1024;
 const MAX_DEPTH = 4;
 
 /**
- * Reports entities that entered, left or paused, from results that contain the `coverage_events` of `derive_change_series`. The severity is info: the
+ * Reports entities that entered, left or paused: those that the cells of the turn noted, and those in results under the key `coverage_events`. The
  * answer is complete, but a total means something different before and after such an event.
  */
-export function findCoverageEvents({ ledger, conversation }: { ledger: Pick<Ledger, "cells">; conversation: Conversation }): Gap[] {
-  const found = new Set<string>();
-  for (const { resultAlias, replacedIn } of ledger.cells) {
-    const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
-    if (item === null || item.bytes > MAX_RESULT_BYTES) continue;
-    for (const event of findEvents(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH)) found.add(event);
-  }
-  if (found.size === 0) return [];
-  const more = found.size > LISTED ? `; and ${found.size - LISTED} more` : "";
-  return [{ code: "coverage_events", severity: "info", detail: `Coverage changed: ${[...found].slice(0, LISTED).join("; ")}${more}.` }];
+export function findCoverageEvents(sources: CoverageSources): Gap[] {
+  const { events, omitted } = listCoverageEvents(sources);
+  const found = [...new Set(events.map(describeCoverageEvent))];
+  if (found.length === 0) return [];
+  const count = found.length - LISTED + omitted;
+  const more = count > 0 ? `; and ${count} more` : "";
+  return [{ code: "coverage_events", severity: "info", detail: `Coverage changed: ${found.slice(0, LISTED).join("; ")}${more}.` }];
 }
 
-function findEvents(value: unknown, depth: number): string[] {
+export interface CoverageSources {
+  readonly ledger: Pick<Ledger, "cells">;
+  readonly conversation: Conversation;
+}
+
+/** The events of all current cells, in the order of the cells. `omitted`: how many more the cells counted. */
+export function listCoverageEvents({ ledger, conversation }: CoverageSources): { events: CoverageEvent[]; omitted: number } {
+  const cells = ledger.cells.filter(({ replacedIn }) => replacedIn === null);
+  const ofResults = cells.flatMap(({ resultAlias }) => {
+    const item = resultAlias === null ? null : conversation.evidence.get(resultAlias);
+    if (item === null || item.bytes > MAX_RESULT_BYTES) return [];
+    return findEvents(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH);
+  });
+  const events = [...cells.flatMap(({ coverage }) => coverage?.events ?? []), ...ofResults];
+  return { events, omitted: cells.reduce((sum, { coverage }) => sum + (coverage?.omitted ?? 0), 0) };
+}
+
+function findEvents(value: unknown, depth: number): CoverageEvent[] {
   if (depth === 0 || typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    key === "coverage_events" && Array.isArray(inner) ? inner.flatMap(describeEvent) : findEvents(inner, depth - 1),
+    key === "coverage_events" && Array.isArray(inner)
+      ? inner.flatMap((event) => coverageEventSchema.safeParse(event).data ?? [])
+      : findEvents(inner, depth - 1),
   );
 }
-
-function describeEvent(event: unknown): string[] {
-  if (!isRecord(event)) return [];
-  const { entity, kind, period, value } = event;
-  if (typeof entity !== "string" || typeof kind !== "string" || typeof period !== "string") return [];
-  const day = period.replace(/T00:00:00(?:\.0+)?(?:Z|\+00:00)?$/, "");
-  const size = typeof value === "number" ? ` with ${value.toLocaleString("en-US", { maximumFractionDigits: 2 })}` : "";
-  return [`${entity} ${verbs.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`];
-}
-
-const verbs: ReadonlyMap<string, string> = new Map([
-  ["first_listed", "was first listed"],
-  ["delisted", "was delisted"],
-  ["gap_start", "stopped reporting"],
-  ["gap_end", "reported again"],
-]);

@@ -11,8 +11,10 @@ import { addUsage } from "../ledger.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
 import { findNewItems, type TerminalOutcome } from "./build-best-effort-terminal-outcome.ts";
+import { checkCoverage } from "./check-coverage.ts";
 import { checkNumbers } from "./check-numbers.ts";
 import { sanitizeMarkdown } from "./sanitize-markdown.ts";
+import { toWords } from "./to-words.ts";
 
 type SynthesisSources = Pick<
   TurnParts,
@@ -35,7 +37,8 @@ export async function synthesize(turn: SynthesisSources, terminal: TerminalOutco
   const error = canAskModel(turn, terminal) ? await writeWithModel(turn, terminal, { checker, emitText }) : null;
   if (answer.trim() === "") emitText(checker.push(terminal.answer) + checker.end());
   const end = endAfterWriting(turn, terminal, error);
-  const gaps = [...end.gaps, ...reportRemovedClaims(checker), ...checkNumbers(turn, { answer, gaps: end.gaps })];
+  const found = checkCoverage(turn, { answer, gaps: end.gaps });
+  const gaps = [...found, ...reportRemovedClaims(checker), ...checkNumbers(turn, { answer, gaps: found })];
   const missing = findMissingSentences(answer, { artifacts: turn.ledger.artifacts, gaps });
   if (missing.length > 0) {
     const urls = new Set(turn.ledger.artifacts.map(({ url }) => url));
@@ -161,12 +164,6 @@ export function findMissingSentences(
 
 function mentions(answer: string, { label, artifact }: LabelledArtifact): boolean {
   return new RegExp(`\\b${label}\\b`, "i").test(answer) || answer.includes(artifact.url) || answer.includes(artifact.contentHash);
-}
-
-/** Only the words, in lower case: without Markdown, quotes, line breaks and punctuation. */
-function toWords(text: string): string {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return ` ${words.join(" ")} `;
 }
 
 export interface LabelledArtifact {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
+import { readCoverageEvents } from "../../protocol/coverage-event.ts";
 import { shortenedCellNote, turnToolDescriptions } from "../../prompts/turn-prompts.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
@@ -62,7 +63,8 @@ function toCellReport(
   const { code, postProcessingContract } = last!.call;
   const { inputAliases, reason } = postProcessingContract;
   const isOk = outcome.status === "ok";
-  const cell = { isOk, code, inputAliases, reason, sandboxMs: outcome.timing.totalMs };
+  const coverage = readCoverageEvents(outcome.diagnostics);
+  const cell = { isOk, code, inputAliases, reason, coverage, sandboxMs: outcome.timing.totalMs };
   if (error !== null) return { cell, findings };
   const brief = JSON.stringify({
     status: "ok",

@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+/** An entity entered, left or paused, so that a total means something different before and after. `derive_change_series` finds these events. */
+export const coverageEventSchema = z.object({
+  /** ISO time: the period in which the entity was counted again, or not any more. */
+  period: z.string(),
+  entity: z.string(),
+  /** `first_listed`, `gap_start`, `gap_end` or `delisted`. */
+  kind: z.string(),
+  /** The first value of an entity that enters, or the last value of one that leaves. */
+  value: z.number().nullish(),
+});
+
+export type CoverageEvent = z.infer<typeof coverageEventSchema>;
+
+/** The event as a part of a sentence. */
+export function describeCoverageEvent({ entity, kind, period, value }: CoverageEvent): string {
+  const day = period.replace(/T00:00:00(?:\.0+)?(?:Z|[+-]\d{2}:\d{2})?$/, "");
+  const size = typeof value === "number" ? ` with ${value.toLocaleString("en-US", { maximumFractionDigits: 2 })}` : "";
+  return `${entity} ${verbs.get(kind) ?? kind.replaceAll("_", " ")} on ${day}${size}`;
+}
+
+const verbs: ReadonlyMap<string, string> = new Map([
+  ["first_listed", "was first listed"],
+  ["delisted", "was delisted"],
+  ["gap_start", "stopped reporting"],
+  ["gap_end", "reported again"],
+]);
+
+/** The events that a cell noted, and how many more there were. Diagnostics come from a sandbox: anything else counts as none. */
+export function readCoverageEvents(diagnostics: Readonly<Record<string, unknown>>): { events: CoverageEvent[]; omitted: number } {
+  const events = z.array(coverageEventSchema).safeParse(diagnostics["coverageEvents"]).data ?? [];
+  const omitted = z.object({ coverageEvents: z.number() }).safeParse(diagnostics["omittedDiagnostics"]).data;
+  return { events, omitted: omitted?.coverageEvents ?? 0 };
+}
