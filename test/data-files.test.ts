@@ -155,6 +155,7 @@ os.rename("m.xlsx", "made")`;
     const listed = async (): Promise<unknown> => (contentOf(await data.listData()) as { data: unknown[] }).data[0];
     const entry = {
       alias: "sales",
+      _contextAlias: "sales",
       source: "file",
       name: "sales",
       format: "csv",
@@ -205,7 +206,7 @@ os.rename("m.xlsx", "made")`;
       good: 1,
       latin: 1,
       open_data:
-        "Cannot read open_data: input 'open_data' is not readable as csv: The quotes in line 3 are malformed: a quoted cell is not closed, or text follows its closing quote.",
+        "Cannot read open_data: input 'open_data' is not readable as csv: The quotes of its first lines are malformed: a quoted cell is not closed, or text follows its closing quote.",
     });
     const toolError = toolErrorOf(await data.readData({ alias: "damaged" }));
     expect(toolError).toEqual({

@@ -153,11 +153,11 @@ describe("tables", () => {
     expect(await rowsOf(data, { alias: "get_one_1" })).toEqual([[7]]);
     expect(await rowsOf(data, { alias: "result_1" })).toEqual([[3]]);
     expect(await rowsOf(data, { alias: "given" })).toEqual([[1, "x"]]);
+    const named = (alias: string) => ({ alias, _contextAlias: alias });
     expect(contentOf(await data.listData())).toEqual({
       data: [
         {
-          alias: "get_rows_1",
-          _contextAlias: "get_rows_1",
+          ...named("get_rows_1"),
           source: "tool",
           name: "get_rows",
           format: "json",
@@ -166,7 +166,7 @@ describe("tables", () => {
           columns: [{ name: "id" }, { name: "x" }],
         },
         {
-          alias: "get_map_1",
+          ...named("get_map_1"),
           source: "tool",
           name: "get_map",
           format: "json",
@@ -174,10 +174,29 @@ describe("tables", () => {
           rows: null,
           columns: ["a", "b", "c", "d"].map((name) => ({ name })),
         },
-        { alias: "get_list_1", source: "tool", name: "get_list", format: "json", bytes: 20, rows: 4, columns: [{ name: "a" }] },
-        { alias: "get_one_1", source: "tool", name: "get_one", format: "json", bytes: 1, rows: null, columns: [] },
-        { alias: "result_1", source: "result", name: "code_interpreter", format: "json", bytes: 13, rows: 1, columns: [{ name: "total" }] },
-        { alias: "given", source: "data", name: "given", format: "csv", bytes: 8, rows: 1, columns: [{ name: "a" }, { name: "b" }] },
+        { ...named("get_list_1"), source: "tool", name: "get_list", format: "json", bytes: 20, rows: 4, columns: [{ name: "a" }] },
+        { ...named("get_one_1"), source: "tool", name: "get_one", format: "json", bytes: 1, rows: null, columns: [] },
+        {
+          ...named("result_1"),
+          source: "result",
+          name: "code_interpreter",
+          format: "json",
+          bytes: 13,
+          rows: 1,
+          columns: [{ name: "total" }],
+        },
+        {
+          ...named("given"),
+          source: "data",
+          name: "given",
+          format: "csv",
+          bytes: 8,
+          rows: 1,
+          columns: [
+            { name: "a", type: "integer" },
+            { name: "b", type: "text" },
+          ],
+        },
       ],
       notes: [],
     });

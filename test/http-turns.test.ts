@@ -269,7 +269,7 @@ describe("/api/turns", { timeout: 240_000 }, () => {
     await open.restart({ script: { ...plainScript, steps: plainScript.steps.slice(-1), plan: {}, synthesis } });
     const { turn } = await ask({ question: "Links?", wait: true });
     expect(turn.result!.answer).toBe(
-      'See a photo and the bank (<https://evil.example/login>).\n\nAlso &lt;img src="`https://evil.example/b.png">` and [x][ref].\n\nref: <https://evil.example/c>\n',
+      'See a photo and the bank (<https://evil.example/login>).\n\nAlso &lt;img src="<https://evil.example/b.png%22%3E> and [x][ref].\n\nref: <https://evil.example/c>\n',
     );
     const events = await follow(turn.turnId);
     expect(events.flatMap(({ type, data }) => (type === "answer-delta" ? [data["text"]] : [])).join("")).toBe(turn.result!.answer);

@@ -255,6 +255,8 @@ _OTHERS = (
         "numeric_only=True, or choose the columns of numbers",
     ),
 )
+#: The libraries' messages are shorter. The time that the patterns take grows with the square of the length.
+MAX_MESSAGE_CHARACTERS = 1_000
 SUGGESTION = re.compile(r"\.? Did you mean:? '[^']*'\?")
 
 
@@ -264,7 +266,7 @@ def removed_name_hint(error: BaseException) -> str:
     >>> removed_name_hint(AttributeError("module 'numpy' has no attribute 'trapz'"))
     '. It was removed: use np.trapezoid instead.'
     """
-    replacement = _replacement(error, str(error))
+    replacement = _replacement(error, str(error)[:MAX_MESSAGE_CHARACTERS])
     if replacement is None:
         return ""
     if replacement == _LEAVE_OUT:

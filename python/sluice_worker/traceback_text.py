@@ -32,7 +32,7 @@ def describe(error: BaseException, filename: str) -> dict[str, Any]:
         return _describe(error, filename)
     except BaseException as problem:  # its __str__ may raise anything, even SystemExit
         return {
-            "type": type(error).__name__[:MAX_TYPE_CHARACTERS],
+            "type": _cut_name(type(error).__name__),
             "message": f"(reading its message raised {type(problem).__name__})",
         }
 
@@ -46,7 +46,7 @@ def _describe(error: BaseException, filename: str) -> dict[str, Any]:
     if removed_name_hint(error):  # Python's own guess would be a wrong one
         text = SUGGESTION.sub("", text)
     described: dict[str, Any] = {
-        "type": type(error).__qualname__[:MAX_TYPE_CHARACTERS],
+        "type": _cut_name(type(error).__qualname__),
         "message": _message(error),
         "traceback": _cut(text),
     }
@@ -100,6 +100,10 @@ def _drop_worker_frames(summary: traceback.TracebackException, seen: set[int]) -
     for other in (summary.__cause__, summary.__context__, *(summary.exceptions or ())):
         if other is not None:
             _drop_worker_frames(other, seen)
+
+
+def _cut_name(name: str) -> str:
+    return name if len(name) <= MAX_TYPE_CHARACTERS else f"{name[: MAX_TYPE_CHARACTERS - 1]}…"
 
 
 def _cut(text: str) -> str:
