@@ -23,7 +23,7 @@ try {
   const response = await fetch(`${url}/api/turns`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify({ question: "How did the total reserves change?" }),
+    body: JSON.stringify({ question: "How did the total reserves of all venues change over two years, and how much of it was flow?" }),
   });
   const { turnId } = turnDocumentSchema.parse(await response.json());
 

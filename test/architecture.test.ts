@@ -22,7 +22,7 @@ const levels: Readonly<Record<string, number>> = {
   cells: 4,
   interpreter: 5,
   execute: 5,
-  models: 6,
+  models: 5,
   turn: 6,
   data: 6,
   "create-runtime.ts": 7,

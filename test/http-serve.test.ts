@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { howToConnect } from "../src/protocol/connect-model.ts";
 import type { TurnDocument } from "../src/protocol/http-turns.ts";
 import { endlessScript, notesServer, readEvents } from "./fixtures/open-test-server.ts";
 
@@ -109,7 +110,7 @@ describe("sluice serve", { timeout: 240_000 }, () => {
       samples: { question: string }[];
     };
     expect(server.stdout()).toContain(
-      `configuration: no sluice.config.json found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo\n`,
+      `configuration: no sluice.config.json found; using the bundled sample\naddress: ${server.url}\nsandbox: ${driver}\nmodel: demo. No model is connected. The demo answers its sample question only.\n\n${howToConnect}\n`,
     );
     // Standard output is not a terminal here, and may be kept as a log.
     expect(`${server.stdout()}${server.stderr()}`).not.toContain("/login?code=");

@@ -165,7 +165,7 @@ describe("sluice ask", () => {
     [[" ", "--model", "demo"], /the question is empty\./],
     [["--model", "script:x.json"], /a question is required\./],
     [["How?", "--nonsense"], /Unknown option '--nonsense'/],
-    [["How?"], /No model is configured\.[\s\S]*`--model demo` works without/],
+    [["How?"], /No model is connected\.[\s\S]*export OPENAI_API_KEY=/],
     [["How?", "--model", "script:missing.json"], /missing\.json/],
     [["How?", "--config", "missing.json"], /missing\.json/],
   ])("exits with 2 for %j", (args, message) => {

@@ -58,7 +58,7 @@ describe("the budgets of a configuration", () => {
 describe("a configuration", () => {
   test("opens its model, or says what to set", async () => {
     await using without = await open({});
-    await expect(without.openModel()).rejects.toThrow("No model is configured.");
+    await expect(without.openModel()).rejects.toThrow("No model is connected.");
     await using demo = await open({}, { model: "demo" });
     expect((await demo.openModel()).modelId).toBe("demo");
   });
@@ -86,7 +86,7 @@ describe("a configuration", () => {
     const parts = configured.openConversation();
     const result = await runTurn(configured.runtime, { ...parts, question: "How many?", model });
     expect([result.outcome.stopReason, result.grounding.failures]).toEqual(["complete_answer", []]);
-    const { evidence } = parts.conversation!;
+    const { evidence } = parts.conversation;
     expect(evidence.get("get_huge_1")!.bytes).toBeGreaterThan(100_000_000);
     const sum = Array.from({ length: 100_000 }, (_, day) => day % 7).reduce((total, price) => total + price, 0);
     expect(JSON.parse(new TextDecoder().decode(evidence.get("result_1")!.read()))).toEqual([100_000, sum, "x".repeat(1_000)]);
@@ -98,7 +98,7 @@ describe("a configuration", () => {
     const first = await open({});
     const parts = first.openConversation({ tenant: "acme" });
     await runTurn(first.runtime, { ...parts, question: "First?", model: scriptedModel({ steps: [prices("BTC"), final("One.")] }) });
-    const { evidence, exchanges, id } = parts.conversation!;
+    const { evidence, exchanges, id } = parts.conversation;
     const stored = evidence.aliases().map((alias) => {
       const item = evidence.get(alias)!;
       return { record: JSON.stringify(toEvidenceRecord(item)), bytes: Buffer.from(item.read()) };

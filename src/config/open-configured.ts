@@ -31,10 +31,12 @@ export interface Configured extends AsyncDisposable {
   readonly identities: IdentityStore | null;
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
-  /** Default: the configured model. Rejects with a hint if no model is configured. */
+  /** The configured model; without one, the demo over the bundled sample, and null over other servers. */
+  readonly modelName: string | null;
+  /** Default: `modelName`. Rejects with MODEL_MISSING if that is null. */
   openModel(name?: string | null, signal?: AbortSignal): Promise<Exclude<LanguageModel, string>>;
   /** Everything that a turn needs except its question and its model. */
-  openConversation(options?: ConversationPlace): Omit<TurnRequest, "question" | "model">;
+  openConversation(options?: ConversationPlace): Omit<TurnRequest, "question" | "model"> & { readonly conversation: Conversation };
 }
 
 /** The owner of a conversation, and the stores for what it produces. */
@@ -51,7 +53,7 @@ interface ConversationPlace {
 export interface ConfiguredOptions {
   readonly loaded: LoadedConfiguration;
   readonly environment: Environment;
-  /** Replaces the configured MCP servers. */
+  /** The bundled sample, in place of the configured MCP servers. */
   readonly servers?: Readonly<Record<string, ServerConfiguration>> | undefined;
   /** Base directory for the file in `script:FILE.json`. */
   readonly workingDirectory?: string | undefined;
@@ -79,6 +81,8 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
   const artifacts = createFileStore({ directory: configuration.artifacts.directory });
   const datasets = createDatasetFileStore({ directory: path.join(configuration.artifacts.directory, "datasets") });
 
+  const modelName = configuration.model ?? (servers === undefined ? null : "demo");
+
   return {
     configuration,
     runtime,
@@ -88,7 +92,8 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
     identities,
     artifacts,
     datasets,
-    openModel: (name = configuration.model, signal) => openModel(name, { configuration, environment, workingDirectory, signal }),
+    modelName,
+    openModel: (name = modelName, signal) => openModel(name, { configuration, environment, workingDirectory, signal }),
     openConversation({ subject = null, ...place } = {}) {
       const conversation = place.conversation ?? newConversation(place.tenant);
       const { tenant = conversation.evidence.tenant } = place;

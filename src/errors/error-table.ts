@@ -219,7 +219,7 @@ export const errorTable = {
   },
   LOCAL_TOOL_SCHEMA: { meaning: "The input schema of a local tool cannot be used.", exit: 2 },
   MCP_SERVER_ENTRY_INVALID: { meaning: "An entry of mcpServers cannot be used.", exit: 2 },
-  MODEL_MISSING: { meaning: "No model is configured.", status: 409, exit: 2 },
+  MODEL_MISSING: { meaning: "No model is connected, and the demo cannot answer the question.", status: 409, exit: 2 },
   MODEL_NAME_INVALID: { meaning: "The model name is not valid.", status: 409, exit: 2 },
   MODEL_KEY_MISSING: { meaning: "The model provider needs an API key.", status: 409, exit: 2 },
   MODEL_URL_MISSING: { meaning: "The model provider needs a URL.", status: 409, exit: 2 },

@@ -7,6 +7,9 @@ import type {
 } from "@ai-sdk/provider";
 import type { ModelPhase, ModelScript, ScriptStep } from "./model-script.ts";
 
+/** A script, or a function that chooses one by the call. */
+type ScriptSource = ModelScript | ((options: LanguageModelV4CallOptions) => ModelScript);
+
 type Reply = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "usage">;
 
 /**
@@ -14,11 +17,12 @@ type Reply = Pick<LanguageModelV4GenerateResult, "content" | "finishReason" | "u
  * a call for structured output is the plan and a call with tools is a step. Without `step`, the model counts the steps itself and a planning call
  * restarts the count, so it can serve only one turn at a time.
  */
-export function createScriptedModel(script: ModelScript, { modelId = "script" }: { modelId?: string } = {}): LanguageModelV4 {
+export function createScriptedModel(source: ScriptSource, { modelId = "script" }: { modelId?: string } = {}): LanguageModelV4 {
   let nextStep = 0;
 
   function reply(options: LanguageModelV4CallOptions): Reply {
     options.abortSignal?.throwIfAborted();
+    const script = typeof source === "function" ? source(options) : source;
     switch (readPhase(options, script)) {
       case "plan":
         nextStep = 0;

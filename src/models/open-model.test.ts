@@ -6,6 +6,7 @@ import path from "node:path";
 import { generateText } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UsageError } from "../errors/sluice-error.ts";
+import { howToConnect } from "../protocol/connect-model.ts";
 import { openModel } from "./open-model.ts";
 
 const bare = { configuration: {}, environment: {} };
@@ -33,7 +34,7 @@ describe("openModel", () => {
     expect(await open("gateway:anthropic/claude-x")).toEqual(["gateway", "anthropic/claude-x", "v4"]);
     expect(await open("anthropic/claude-x")).toEqual(["gateway", "anthropic/claude-x", "v4"]);
     expect(await open("meta/llama:free")).toEqual(["gateway", "meta/llama:free", "v4"]);
-    expect(await open("demo")).toEqual(["sluice.script", "demo", "v4"]);
+    expect(await open("demo")).toEqual(["sluice.demo", "demo", "v4"]);
   });
 
   it("uses the chat completions API of OpenAI when the configuration sets it", async () => {
@@ -44,8 +45,8 @@ describe("openModel", () => {
   it("says what to set when no model is configured", async () => {
     expect(await errorOf(openModel(null, bare))).toEqual({
       code: "MODEL_MISSING",
-      message: "No model is configured.",
-      hint: 'Set "model" in sluice.config.json, the variable SLUICE_MODEL, or --model: anthropic:MODEL (with ANTHROPIC_API_KEY), openai:MODEL (OPENAI_API_KEY), openai-compatible:MODEL (OPENAI_COMPATIBLE_BASE_URL), PROVIDER/MODEL of the AI Gateway (AI_GATEWAY_API_KEY). `--model demo` works without any of them.',
+      message: "No model is connected.",
+      hint: howToConnect,
     });
   });
 
@@ -57,7 +58,7 @@ describe("openModel", () => {
     expect(await errorOf(openModel(name, bare))).toEqual({
       code: "MODEL_KEY_MISSING",
       message: `The model "m" needs an API key for ${title}.`,
-      hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json. \`--model demo\` works without a key.`,
+      hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json.`,
     });
   });
 

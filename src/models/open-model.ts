@@ -6,7 +6,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { createGateway } from "ai";
 import { UsageError } from "../errors/sluice-error.ts";
 import { createScriptedModel } from "./create-scripted-model.ts";
-import demoScript from "./demo-script.json" with { type: "json" };
+import { createDemoModel, noModel } from "./demo.ts";
 import { readModelScript } from "./model-script.ts";
 import { parseModelName, type ModelProviders, type ProviderName } from "./model-settings.ts";
 
@@ -27,7 +27,7 @@ export async function openModel(name: string | null, options: OpenModelOptions):
   const parsed = parseModelName(name);
   switch (parsed.kind) {
     case "demo":
-      return createScriptedModel(demoScript, { modelId: "demo" });
+      return createDemoModel();
     case "script": {
       const file = path.resolve(options.workingDirectory ?? ".", parsed.file);
       return createScriptedModel(await readModelScript(file, options.signal), { modelId: name });
@@ -35,17 +35,6 @@ export async function openModel(name: string | null, options: OpenModelOptions):
     case "provider":
       return createByProvider[parsed.provider](parsed.id, options.configuration.models ?? {}, options.environment);
   }
-}
-
-function noModel(): UsageError {
-  return new UsageError({
-    code: "MODEL_MISSING",
-    message: "No model is configured.",
-    hint: [
-      'Set "model" in sluice.config.json, the variable SLUICE_MODEL, or --model: anthropic:MODEL (with ANTHROPIC_API_KEY), openai:MODEL (OPENAI_API_KEY),',
-      "openai-compatible:MODEL (OPENAI_COMPATIBLE_BASE_URL), PROVIDER/MODEL of the AI Gateway (AI_GATEWAY_API_KEY). `--model demo` works without any of them.",
-    ].join(" "),
-  });
 }
 
 /**
@@ -100,7 +89,7 @@ function requireKey(provider: ProviderName, key: string | undefined, variable: s
   throw new UsageError({
     code: "MODEL_KEY_MISSING",
     message: `The model ${JSON.stringify(id)} needs an API key for ${titles[provider]}.`,
-    hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json. \`--model demo\` works without a key.`,
+    hint: `Set the variable ${variable}, or models.${provider}.apiKey in sluice.config.json.`,
     details: { provider, variable },
   });
 }
@@ -120,6 +109,6 @@ function missingUrl(id: string): UsageError {
   return new UsageError({
     code: "MODEL_URL_MISSING",
     message: `The model ${JSON.stringify(id)} needs the URL of an OpenAI-compatible server.`,
-    hint: "Set models.openai-compatible.baseUrl in sluice.config.json, or the variable OPENAI_COMPATIBLE_BASE_URL, for example http://127.0.0.1:11434/v1. `--model demo` works without one.",
+    hint: "Set models.openai-compatible.baseUrl in sluice.config.json, or the variable OPENAI_COMPATIBLE_BASE_URL, for example http://127.0.0.1:11434/v1.",
   });
 }

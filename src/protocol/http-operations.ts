@@ -13,7 +13,7 @@ export const serverInfoSchema = z.strictObject({
   driver: z.string().nullable(),
   driverProblem: z.string().optional(),
   snapshot: z.string().nullable(),
-  /** Null when no model is configured, so that no turn can start; `modelProblem` says what to set. */
+  /** `demo` when no model is connected: it answers its sample question only. Null when nothing can answer; `modelProblem` says why. */
   model: z.string().nullable(),
   modelProblem: z.string().optional(),
   samples: z.array(z.strictObject({ title: z.string(), question: z.string() })),

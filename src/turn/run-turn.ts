@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/interpreter-turn.ts";
+import { refuseWhatDemoCannotAnswer } from "../models/demo.ts";
 import { describeToday, turnInstructions } from "../prompts/turn-prompts.ts";
 import type { TurnResult } from "../protocol/turn-result.ts";
 import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
@@ -24,12 +25,13 @@ const EARLIER_EXCHANGES = 10;
 
 /**
  * Runs a turn: plan, steps, dataset, gaps, answer. Returns a result whatever fails on the way, and leaves no sandbox, tool call or timer running.
- * Rejects only when the turn cannot start.
+ * Rejects only when the turn cannot start, also with MODEL_MISSING for what the demo cannot answer.
  */
 export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promise<TurnResult> {
   const { question, model, conversation = createConversation(), turnId = randomUUID() } = request;
   const today = describeToday(new Date(), request.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const { evidence } = conversation;
+  refuseWhatDemoCannotAnswer({ model, question, evidence });
   const budgets = withBudgets(request.budgets);
   using clock = createTurnClock(budgets, request.signal);
   const ledger = new Ledger();

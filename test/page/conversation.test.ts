@@ -1,6 +1,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ConversationDocument } from "../../src/protocol/http-conversations.ts";
+import { demoQuestion, waysToConnect, worksWithoutModel } from "../../src/protocol/connect-model.ts";
+import type { ConversationDocument, ConversationList } from "../../src/protocol/http-conversations.ts";
 import { formatBytes, formatDuration } from "../../web/page/format.ts";
 import { openBrowser, openPage, openDetails, soon } from "./browser.ts";
 import { countScriptBytes } from "./count-script-bytes.ts";
@@ -25,6 +26,8 @@ describe("a conversation on the page", () => {
   }, 2 * minutes);
 
   const ended = (): Promise<void> => page.locator("[data-status=ended]").waitFor({ timeout: 3 * minutes });
+  /** White space does not make the demo's question another one. */
+  const spaced = demoQuestion.replace("over two", "over  two");
   const titles = (): Locator => page.locator(".conversations .conversation-title");
 
   it("logs in by the one-time link after a click, which exchanges it for a cookie", async () => {
@@ -68,6 +71,24 @@ describe("a conversation on the page", () => {
     expect(policy).toContain("default-src 'none'; script-src 'self';");
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
     expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)|\son\w+=|javascript:/i);
+  });
+
+  it("answers another question with one card: no model, how to connect one, and what works without one", async () => {
+    const question = "Which region has the highest revenue?";
+    await page.locator(".composer textarea").fill(question);
+    await page.keyboard.press("Enter");
+    const card = page.locator(".no-model");
+    await card.waitFor();
+    const text = await card.innerText();
+    expect(text).toMatch(/^No model is connected\n+The demo answers its sample question only\./);
+    for (const { title, lines } of waysToConnect) for (const line of [title, ...lines]) expect(text).toContain(line);
+    expect(await card.getByRole("listitem").allInnerTexts()).toEqual(worksWithoutModel.map((line) => line.replaceAll("`", "")));
+    expect([await page.locator(".no-model, .notice, .turn").count(), await titles().count()]).toEqual([1, 0]);
+    expect(await findBarriers(page)).toEqual([]);
+    await card.getByRole("button", { name: "Dismiss" }).click();
+    await card.waitFor({ state: "detached" });
+    expect(await page.getByText(question).count()).toBe(0);
+    await page.getByRole("button", { name: "New conversation" }).first().click();
   });
 
   it(
@@ -141,14 +162,14 @@ describe("a conversation on the page", () => {
       await ended();
       expect(await turnId()).not.toBe(first);
       await page.locator(".question").getByRole("button", { name: "Edit" }).click();
-      await page.getByRole("textbox", { name: "Edit the question" }).fill("And since 2025?");
+      await page.getByRole("textbox", { name: "Edit the question" }).fill(spaced);
       await page.locator(".question").getByRole("button", { name: "Ask again" }).click();
       await page.locator("[data-status=running]").waitFor();
       await ended();
-      expect(await page.locator(".question p").allInnerTexts()).toEqual(["And since 2025?"]);
+      expect(await page.locator(".question p").allInnerTexts()).toEqual([spaced]);
       await page.reload();
       await ended();
-      expect([page.url(), await page.locator(".question p").allInnerTexts()]).toEqual([address, ["And since 2025?"]]);
+      expect([page.url(), await page.locator(".question p").allInnerTexts()]).toEqual([address, [spaced]]);
     },
     6 * minutes,
   );
@@ -157,9 +178,12 @@ describe("a conversation on the page", () => {
     "lists and searches conversations after a restart of the server",
     async () => {
       await page.getByRole("button", { name: "New conversation" }).first().click();
-      await page.getByRole("textbox", { name: "Your question" }).fill("Something about zebras?");
+      await page.getByRole("textbox", { name: "Your question" }).fill(demoQuestion);
       await page.keyboard.press("Enter");
       await ended();
+      const { conversations } = await server.call<ConversationList>("GET", "/api/conversations");
+      for (const [index, title] of ["Zebras", "Since 2025"].entries())
+        await server.call("PATCH", `/api/conversations/${conversations[index]!.id}`, { title });
       await server.restart();
       await page.goto(server.url);
       await expect.poll(() => titles().count(), soon).toBe(2);
@@ -177,7 +201,7 @@ describe("a conversation on the page", () => {
       await current.getByRole("button", { name: /^Delete “/ }).click();
       expect(await findBarriers(page, ".sidebar")).toEqual([]);
       await page.getByRole("alertdialog").getByRole("button", { name: "Delete", exact: true }).click();
-      await expect.poll(() => titles().allInnerTexts(), soon).toEqual(["Something about zebras?"]);
+      await expect.poll(() => titles().allInnerTexts(), soon).toEqual(["Zebras"]);
       expect(page.faults).toEqual([]);
     },
     5 * minutes,

@@ -2,6 +2,8 @@ import { parseArgs } from "node:util";
 import { bundledSample, openConfigured } from "../../config/open-configured.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
+import { refuseWhatDemoCannotAnswer } from "../../models/demo.ts";
+import { demoQuestion } from "../../protocol/connect-model.ts";
 import type { DatasetReference, StopReason, TurnResult } from "../../protocol/turn-result.ts";
 import { escapeControls } from "../../text/json.ts";
 import { runTurn } from "../../turn/run-turn.ts";
@@ -20,7 +22,7 @@ missing. The tools come from mcpServers in sluice.config.json, which is searched
 directory upward. Without a configuration, a bundled sample with made-up market data is used.
 
   --config FILE   use this configuration
-  --model MODEL   use this model; "demo" needs no API key and no question
+  --model MODEL   use this model; "demo" needs no API key and answers one question, which it asks itself
   --json          print only the result, as one JSON document
   --out DIR       write the figures, the data behind the answer and the result to this directory
   --probes        print probes (one log line per event of tools and cells) to standard error
@@ -30,9 +32,6 @@ Example: sluice ask --model demo
 Exit status: 0 complete answer, 1 the model failed, the turn was aborted or --out is not writable,
 2 wrong usage, 3 no sandbox available, 4 the answer is partial or a limit was reached.
 `;
-
-/** The question that the bundled script of the demo model answers. */
-const demoQuestion = "How did the total reserves of all venues change over two years, and how much of it was flow?";
 
 /** Exit statuses by stop reason. All other stop reasons give a partial answer. */
 const exitStatusOf: { readonly [Reason in StopReason]?: number } = {
@@ -47,8 +46,7 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
   const environment = processEnvironment();
   const loaded = await loadConfiguration({ file: config, workingDirectory: process.cwd(), environment });
   if (out !== undefined) await checkWritable(out);
-  const modelName = givenModel ?? loaded.configuration.model;
-  const question = givenQuestion ?? (modelName === "demo" ? demoQuestion : null);
+  const question = givenQuestion ?? ((givenModel ?? loaded.configuration.model) === "demo" ? demoQuestion : null);
   if (question === null) throw wrongUsage("ask", "a question is required.");
   const printProgress = (text: string): void => void process.stderr.write(text);
   await using configured = openConfigured({
@@ -58,13 +56,14 @@ export async function askCommand(args: string[], signal: AbortSignal): Promise<n
     servers: loaded.path === null ? bundledSample() : undefined,
     onProbe: probes ? (line) => printProgress(`${line}\n`) : undefined,
   });
-  const model = await configured.openModel(modelName, signal);
+  const model = await configured.openModel(givenModel, signal);
+  const parts = configured.openConversation();
+  refuseWhatDemoCannotAnswer({ model, question, evidence: parts.conversation.evidence });
   printProgress(`configuration: ${loaded.path ?? "no sluice.config.json found; using the bundled sample"}\n`);
 
   const driver = await configured.runtime.driver(signal); // fail before the first model call if there is no sandbox
   if (!json) printProgress(`sandbox: ${driver.name}\n${givenQuestion === undefined ? `question: ${question}\n` : ""}`);
   configured.runtime.pool(signal).catch(() => {}); // warm up while the model thinks; the first cell reports a failure
-  const parts = configured.openConversation();
   const show = createTurnPrinter({ progress: printProgress, answer: (text) => void process.stdout.write(text) });
   const approve = createTerminalApproval({ input: process.stdin, output: process.stderr });
   const result = await runTurn(configured.runtime, { ...parts, question, model, approve, signal, onEvent: json ? undefined : show });

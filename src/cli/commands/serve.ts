@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { isOrigin } from "../../config/configuration-schema.ts";
 import { loadConfiguration } from "../../config/load-configuration.ts";
 import { processEnvironment } from "../../config/environment.ts";
+import { demoOnlyMessage, howToConnect } from "../../protocol/connect-model.ts";
 import { createLog, logLevels, redirectConsole } from "../../server/http/create-log.ts";
 import { openServer, type RunningServer } from "../../server/http/open-server.ts";
 import { wrongUsage } from "../terminal.ts";
@@ -10,7 +11,7 @@ import { wrongUsage } from "../terminal.ts";
 export const serveUsage = `Usage: sluice serve [OPTIONS]
 
 Serves the chat page, the HTTP API and MCP. Without a configuration, it uses a bundled sample with
-made-up market data and a model that needs no API key.
+made-up market data. Without a model, a demo answers one question about that sample.
 In a browser, open the one-time link that the server prints in a terminal, or run \`sluice login-link\`.
 Programs send the printed token.
 
@@ -95,7 +96,7 @@ function describe(server: RunningServer, options: DescribeOptions): string {
   return [
     `address: ${publicUrl === null ? url : `${publicUrl} (listening on ${url})`}`,
     `sandbox: ${driver}`,
-    `model: ${model.name ?? `none. ${model.problem}`}`,
+    ...describeModel(model),
     ...describeLogin(server, options),
     ...(tokens.generated === null ? [] : ["", `For programs: Authorization: Bearer ${tokens.generated}`]),
     "",
@@ -104,6 +105,11 @@ function describe(server: RunningServer, options: DescribeOptions): string {
     "",
     "",
   ].join("\n");
+}
+
+function describeModel({ name, problem }: RunningServer["model"]): string[] {
+  if (name !== null && name !== "demo") return [`model: ${name}`];
+  return [`model: ${name ?? "none"}. ${problem ?? demoOnlyMessage}`, "", howToConnect];
 }
 
 /** A link is printed to a terminal only: other output is often kept as a log. */

@@ -6,6 +6,7 @@ import { bundledSample, type Configured, openConfigured } from "../../config/ope
 import { createTables, type Tables } from "../../data/tables/create-tables.ts";
 import { createUploadStore } from "../../data/create-upload-store.ts";
 import { SluiceError, UsageError } from "../../errors/sluice-error.ts";
+import { demoQuestion } from "../../protocol/connect-model.ts";
 import { openHistory, sqlite } from "../../history/open-history.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { createTurnLimiter, createWorkLimiter } from "./client-limits.ts";
@@ -54,7 +55,7 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const tables = cleanup.use(createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate }));
   const { budgets, server } = configuration;
   const conversations = new Conversations({ history, storesOf, tables, uploads, budgets, maxBytes: server.conversationBytes, log });
-  const model = await openModel(configured, options.model, isBundledSample);
+  const model = await openModel(configured, options.model);
   const turns = new Turns({
     configured,
     model: () => model.open(),
@@ -108,16 +109,15 @@ function openMcp(
   return createMcpEndpoint(parts, { onError: (error) => log.warn("mcp", { reason: error.message }) });
 }
 
-/** Opens the model once. The bundled sample defaults to `demo`, which needs no key. Without a usable model, `open` rejects and MCP clients are still served. */
-async function openModel(configured: Configured, requested: string | undefined, isBundledSample: boolean) {
-  const name = requested ?? configured.configuration.model ?? (isBundledSample ? "demo" : null);
+/** Opens the model once. Without a usable model, `open` rejects and MCP clients are still served. */
+async function openModel(configured: Configured, name: string | null = configured.modelName) {
   try {
     const model = await configured.openModel(name);
     return { name, problem: null, open: async () => model };
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
-    const problem = `${error.message} ${error.hint ?? ""}`.trim();
     const { code, message, hint } = error;
+    const problem = code === "MODEL_MISSING" || hint === undefined ? message : `${message} ${hint}`;
     return { name: null, problem, open: () => Promise.reject(new HttpFailure({ code, message, hint })) };
   }
 }
@@ -130,7 +130,7 @@ interface Sample {
 
 const reservesSample: Sample = {
   title: "Reserves of all venues",
-  question: "How did the total reserves of all venues change over two years, and how much of it was flow?",
+  question: demoQuestion,
 };
 
 const marketSamples: readonly Sample[] = [

@@ -13,6 +13,7 @@ import { AliasChips } from "./alias-chips.tsx";
 import { Composer } from "./composer.tsx";
 import { nameQuestions } from "./create-chat.ts";
 import { FailureNotice } from "./failure-notice.tsx";
+import { NoModelCard } from "./no-model-card.tsx";
 import { Question } from "./question.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useDrop } from "./use-drop.ts";
@@ -79,6 +80,15 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
     (turnId, artifact, all) => onOpen({ kind: "artifact", turnId, artifact, all }),
     [onOpen],
   );
+  const isWithoutModel = error instanceof ApiError && error.code === "MODEL_MISSING";
+  /** Shows what the server has recorded, which is without the question that nothing could answer. */
+  const takeBack = (): void => {
+    clearError();
+    server.conversation(chat.id).then(
+      (recorded) => setMessages(nameQuestions(recorded.messages as unknown as ChatMessage[])),
+      () => setMessages([]),
+    );
+  };
   const again = (): void => {
     clearError();
     if (error instanceof ApiError) void regenerate();
@@ -109,12 +119,9 @@ export function Conversation({ chat, info, aliases, onAsked, onStarted, onEnded,
             <span className="mark mark-running" aria-hidden /> {texts.turn.thinking}
           </p>
         )}
-        {error && <FailureNotice error={error} onAgain={again} onDismiss={clearError} />}
-        {info.model === null && (
-          <p className="notice notice-major">
-            <strong>{texts.conversation.noModel}.</strong> {info.modelProblem}
-          </p>
-        )}
+        {error && !isWithoutModel && <FailureNotice error={error} onAgain={again} onDismiss={clearError} />}
+        {isWithoutModel && <NoModelCard problem={error.message} onDismiss={takeBack} />}
+        {info.model === null && <NoModelCard problem={info.modelProblem ?? ""} />}
       </div>
       {isBehind && isRunning && (
         <button type="button" className="jump" onClick={jump}>

@@ -11,13 +11,14 @@ interface WelcomeProps {
 /** The start of an empty conversation: sample questions and how to add data. */
 export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
   const names = info.servers.map(({ name }) => name).join(", ");
+  const isDemo = info.model === "demo";
   return (
     <section className="welcome">
       <h2>{texts.conversation.welcome}</h2>
       <p className="soft">{texts.conversation.welcomeMore}</p>
       {info.samples.length > 0 && info.model !== null && (
         <>
-          <h3>{texts.conversation.samples}</h3>
+          <h3>{isDemo ? texts.conversation.demoOnly : texts.conversation.samples}</h3>
           <ul className="samples">
             {info.samples.map(({ title, question }) => (
               <li key={question}>
@@ -32,7 +33,7 @@ export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
       )}
       <button type="button" className="own-data" onClick={onAttach}>
         <strong>{texts.conversation.ownData}</strong>
-        <span>{texts.conversation.ownDataMore(tableFileEndings.join(", "))}</span>
+        <span>{(isDemo ? texts.conversation.ownDataToSee : texts.conversation.ownDataMore)(tableFileEndings.join(", "))}</span>
       </button>
       <p className="soft">
         {names !== "" && texts.conversation.connected(names)}{" "}

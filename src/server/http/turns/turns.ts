@@ -3,6 +3,7 @@ import type { Limiter } from "../../../concurrency/create-limiter.ts";
 import type { Configured } from "../../../config/open-configured.ts";
 import type { History, IdempotencyKey, StoredEvent } from "../../../history/history.ts";
 import { toAbandonedResult } from "../../../history/recover-turns.ts";
+import { refuseWhatDemoCannotAnswer } from "../../../models/demo.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
 import type { TurnResult } from "../../../protocol/turn-result.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
@@ -55,7 +56,10 @@ export class Turns {
     this.#options = options;
   }
 
-  /** Resolves when the turn has begun. Rejects with 409 if the conversation already has one, 429 if too many are running, 503 if the server is stopping. */
+  /**
+   * Resolves when the turn has begun. Rejects with 409 if no model can answer or the conversation already has a turn, 429 if too many are running, 503 if
+   * the server is stopping.
+   */
   async start(request: TurnStart): Promise<LiveTurn> {
     if (this.#isDraining) throw serverStopping();
     const { conversations, turnLimiter } = this.#options;
@@ -65,6 +69,7 @@ export class Turns {
     void conversations
       .use({ tenant, id: conversationId }, async (conversation) => {
         if (conversation.turn !== null) throw alreadyRunning(conversation.turn === "starting" ? null : conversation.turn.turnId);
+        refuseWhatDemoCannotAnswer({ model, question: request.question, evidence: conversation.evidence });
         conversation.turn = "starting";
         try {
           const signal = AbortSignal.any([request.signal, conversation.removalSignal]);
