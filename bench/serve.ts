@@ -1,9 +1,9 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toBenchRow, type BenchRow } from "./bench-row.ts";
+import { openServerProcess } from "./open-server-process.ts";
 import { percentile, runLoad } from "./serve-load.ts";
 
 const CLIENTS = 100;
@@ -33,24 +33,9 @@ const script = {
 
 /** Puts load on a server process and measures failures, memory growth and the latency of artifact reads. */
 export async function run(): Promise<BenchRow[]> {
-  const directory = mkdtempSync(path.join(tmpdir(), "sluice-bench-"));
-  writeFileSync(path.join(directory, "script.json"), JSON.stringify(script));
-  writeFileSync(
-    path.join(directory, "sluice.config.json"),
-    JSON.stringify({ mcpServers: { market: server }, model: "script:script.json" }),
-  );
-  const child = spawn(path.join(root, "bin/sluice"), ["serve", "--port", "0", "--log-level", "error"], {
-    cwd: directory,
-    env: { ...process.env, SLUICE_DATA: path.join(directory, "data"), SLUICE_MODEL: "" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  try {
-    return await measure(child, await readAddress(child));
-  } finally {
-    child.kill("SIGTERM");
-    await new Promise((resolve) => child.once("exit", resolve));
-    rmSync(directory, { recursive: true });
-  }
+  const configuration = { mcpServers: { market: server }, model: "script:script.json" };
+  await using opened = await openServerProcess({ configuration, files: { "script.json": JSON.stringify(script) } });
+  return await measure(opened.child, { url: opened.url, token: opened.token! });
 }
 
 async function measure(child: ChildProcess, place: { url: string; token: string }): Promise<BenchRow[]> {
@@ -90,18 +75,6 @@ async function measure(child: ChildProcess, place: { url: string; token: string 
     }),
     toBenchRow({ name: "serve: turns in two minutes", value: load.turns, unit: "" }),
   ];
-}
-
-async function readAddress(child: ChildProcess): Promise<{ url: string; token: string }> {
-  let text = "";
-  return await new Promise((resolve, reject) => {
-    child.once("exit", () => reject(new Error(`the server exited: ${text}`)));
-    child.stdout!.on("data", (piece: Buffer) => {
-      text += piece.toString();
-      const [url, token] = [/^address: (.*)$/m.exec(text)?.[1], /Bearer ([\w-]{43})$/m.exec(text)?.[1]];
-      if (url !== undefined && token !== undefined) resolve({ url, token });
-    });
-  });
 }
 
 async function listArtifacts({ url, token }: { url: string; token: string }): Promise<string[]> {

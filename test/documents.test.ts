@@ -13,7 +13,7 @@ describe("documents", () => {
   });
 
   it.each(["ARCHITECTURE.md", "CONTRIBUTING.md"])("%s names only files that exist", (page) => {
-    const named = [...read(page).matchAll(/`((?:src|test|web|python|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, file]) => file!);
+    const named = [...read(page).matchAll(/`((?:src|test|web|python|scripts|bench|attack|docs)\/[\w./-]+)`/g)].map(([, file]) => file!);
     expect(named.filter((file) => !existsSync(path.join(root, file)))).toEqual([]);
   });
 
@@ -22,6 +22,24 @@ describe("documents", () => {
     const listed = (page: string): boolean => index.includes(`](${path.relative("docs", page)})`);
     const expected = pages.filter((page) => /^docs\/(?!README|decisions\/)/.test(page));
     expect(expected.filter((page) => !listed(page))).toEqual([]);
+  });
+});
+
+describe("SECURITY.md", () => {
+  const rows = read("SECURITY.md")
+    .split(/^\| promise \|.*\n.*\n/m)[1]!
+    .split("\n\n")[0]!
+    .trim()
+    .split("\n");
+
+  it.each(rows)("names a mechanism and tests that exist: %s", (row) => {
+    const cells = row.split(" | ");
+    const [, mechanism = "", tests = ""] = cells;
+    const named = [...tests.matchAll(/`([^`]+)` "([^"]+)"/g)];
+    expect([cells.length, named.length > 0]).toEqual([3, true]);
+    for (const [, file, title] of named) expect(read(file!)).toContain(title);
+    const files = [...mechanism.matchAll(/`((?:src|python)\/[\w./-]+)`/g)].map(([, file]) => file!);
+    expect(files.filter((file) => !existsSync(path.join(root, file)))).toEqual([]);
   });
 });
 

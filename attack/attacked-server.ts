@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import path from "node:path";
+import { openServerProcess, type ServerProcess } from "../bench/open-server-process.ts";
+import { openModelThread, type ModelThread } from "./model-thread.ts";
+
+const tenants = ["neighbour", "hostile", "operator"] as const;
+type Tenant = (typeof tenants)[number];
+
+export interface AttackedServer extends AsyncDisposable {
+  readonly process: ServerProcess;
+  readonly model: ModelThread;
+  readonly tokens: Readonly<Record<Tenant, string>>;
+  /** Lines of its log at level `error` and above. */
+  readonly errors: readonly string[];
+}
+
+/** Small enough to be reached in seconds. The time limit of a cell is the default one, so that a busy machine never reaches it. */
+const attackedLimits = {
+  sandbox: { memoryBytes: 768 * 1024 * 1024, scratchBytes: 64 * 1024 * 1024 },
+  uploadBytes: 16 * 1024 * 1024,
+  maxTurnsPerClient: 4,
+  maxQueuedPerClient: 8,
+} as const;
+
+/** Starts a real server with two tenants and an operator, for whom the metrics are. */
+export async function openAttackedServer({ driver }: { readonly driver: string }): Promise<AttackedServer> {
+  const cleanup = new AsyncDisposableStack();
+  try {
+    const model = cleanup.use(await openModelThread());
+    const tokens = Object.fromEntries(tenants.map((tenant) => [tenant, `token-of-${tenant}-`.padEnd(43, "x")])) as Record<Tenant, string>;
+    const errors: string[] = [];
+    const configuration = toConfiguration({ driver, modelUrl: model.url, tokens });
+    const onLog = (text: string): void => void errors.push(...text.split("\n").filter((line) => /"level":"(?:error|fatal)"/.test(line)));
+    const server = cleanup.use(await openServerProcess({ configuration, onLog }));
+    return { process: server, model, tokens, errors, [Symbol.asyncDispose]: () => cleanup.disposeAsync() };
+  } catch (error) {
+    await cleanup.disposeAsync();
+    throw error;
+  }
+}
+
+function toConfiguration({ driver, modelUrl, tokens }: { driver: string; modelUrl: string; tokens: Readonly<Record<Tenant, string>> }) {
+  const { sandbox, uploadBytes, maxTurnsPerClient, maxQueuedPerClient } = attackedLimits;
+  const backend = (file: string) => ({ command: process.execPath, args: [path.join(import.meta.dirname, file)], allow: ["*"] });
+  return {
+    mcpServers: { notes: backend("../test/fixtures/notes-server.ts") },
+    model: "openai-compatible:attack",
+    models: { "openai-compatible": { baseUrl: modelUrl, apiKey: "none" } },
+    sandbox: { driver, poolSize: 1, maxSandboxes: 4 },
+    limits: { sandbox },
+    auth: {
+      tokens: tenants.map((tenant) => ({
+        tenant,
+        sha256: createHash("sha256").update(tokens[tenant]).digest("hex"),
+        operator: tenant === "operator",
+      })),
+    },
+    server: { uploadBytes, maxTurnsPerClient, maxQueuedPerClient },
+  };
+}
