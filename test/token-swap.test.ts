@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDataFiles } from "../src/data/open-data-files.ts";
 import { cell, generations, openHttpClient, textOf, type Generation, type TestClient } from "./fixtures/mcp-clients.ts";
 import { openMcpEndpoint, type TestEndpoint } from "./fixtures/open-mcp-endpoint.ts";
+import { openLoopbackModel } from "./fixtures/loopback-model.ts";
 import { openTestServer, plainScript, type TestServer } from "./fixtures/open-test-server.ts";
 
 describe("when the bearer token of an MCP connection changes to another subject", { timeout: 180_000 }, () => {
@@ -77,6 +78,17 @@ describe("when the bearer token of an MCP connection changes to another subject"
     await client.close();
   });
 
+  test.each(generations)("pictures and charts that the first token drew can no longer be read by a client of %s", async (generation) => {
+    const { client, headers, handle } = await openUsed(generation);
+    const draw = cell('plt.plot([1, 2], label="kept")\nsave_figure("A line of what was kept")', ["secret"], ["image"]);
+    const drawn = await client.call("code_interpreter", { ...draw, ...handle });
+    const uri = /sluice:\/\/artifacts\/[0-9a-f]{64}/.exec(JSON.stringify(drawn))![0];
+    expect((await client.read(uri)).contents).toHaveLength(1);
+    headers["x-token"] = "second";
+    await expect(client.read(uri)).rejects.toThrow(uri);
+    await client.close();
+  });
+
   test("requests of both tokens at the same time never see each other's data", async () => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
     const post = (body: object, more: Record<string, string>): Promise<Response> =>
@@ -140,5 +152,52 @@ describe("when another token continues a conversation", { timeout: 240_000 }, ()
     expect(new Set(await aliasesOf(id))).toEqual(new Set([...first, "regions"]));
     const { body } = await open.call<{ messages: unknown[] }>("GET", `/api/conversations/${id}`);
     expect(body.messages.length).toBeGreaterThanOrEqual(6); // recorded answers stay
+  });
+
+  test("its cells cannot be run again for another subject, also before that one asks anything", async () => {
+    const id = "cells-of-ann";
+    await ask(secrets.old, id);
+    const { body } = await open.call<{ turns: { turnId: string }[] }>("GET", `/api/turns?conversationId=${id}`);
+    const rerun = async (token: string): Promise<unknown> => {
+      const rerunRequest = JSON.stringify({ turnId: body.turns[0]!.turnId, cell: 1, code: "set_result(len(get_prices_1))" });
+      const headers = { "content-type": "application/json" };
+      const response = await open.request("/api/cells", { token, method: "POST", body: rerunRequest, headers });
+      const { status, resultPreview, error } = (await response.json()) as Record<string, unknown>;
+      return [response.status, status, resultPreview, (error as { code?: string } | null)?.code];
+    };
+    expect(await rerun(secrets.bob)).toEqual([403, undefined, undefined, "TURN_OF_OTHER_SUBJECT"]);
+    expect(await rerun(secrets.rotated)).toEqual([200, "ok", "300", undefined]);
+    expect(await aliasesOf(id)).toContain("get_prices_1");
+  });
+
+  test.each(["/api/turns", "/api/chat"])("the model of %s reads the questions and answers of one subject only", async (path) => {
+    await using loopback = await openLoopbackModel([{ text: "The secret is 4711." }]);
+    await using server = await openTestServer({
+      configuration: {
+        auth: { tokens },
+        model: "openai-compatible:m",
+        models: { "openai-compatible": { baseUrl: loopback.url } },
+      },
+      token: secrets.old,
+    });
+    /** Returns what the model has read for this question. */
+    const read = async (token: string, question: string): Promise<string> => {
+      const { length } = loopback.requests;
+      const messages = [{ id: question, role: "user", parts: [{ type: "text", text: question }] }];
+      const body = path === "/api/chat" ? { id: "shared", messages } : { question, conversationId: "shared", wait: true };
+      const headers = { "content-type": "application/json" };
+      const response = await server.request(path, { token, method: "POST", body: JSON.stringify(body), headers });
+      expect([response.status, (await response.text()).includes("4711")]).toEqual([200, true]);
+      return JSON.stringify(loopback.requests.slice(length));
+    };
+    await read(secrets.old, "Who is first?");
+    expect(await read(secrets.rotated, "Who is second?")).toMatch(/Who is first\?.*4711/);
+    const ofBob = await read(secrets.bob, "Who is third?");
+    expect(ofBob).toContain("Who is third?");
+    expect(ofBob).not.toMatch(/Who is first|Who is second/);
+    const again = await read(secrets.bob, "Who is fourth?");
+    expect(again).toContain("Who is third?");
+    expect(again).not.toContain("Who is first");
+    expect(await read(secrets.old, "Who is fifth?")).not.toMatch(/Who is (first|second|third|fourth)/);
   });
 });

@@ -286,6 +286,44 @@ describe("calls that still run at the end of a turn", () => {
   });
 });
 
+describe("a conversation whose turns act for different subjects", () => {
+  test("keeps evidence and answers for the same subject; another one finds only the files", async () => {
+    const conversation = createConversation();
+    const ask = async (subject: string | null, question: string): Promise<string> => {
+      await using loopback = await openLoopbackModel([fetchPrices, { text: `${question} 4711.` }, { text: "Done." }]);
+      const turn = testTurn({ conversation, subject, question, model: loopback.model });
+      await runTurn(runtime, turn.request);
+      return JSON.stringify(loopback.requests);
+    };
+    await ask("ann", "First?");
+    expect(await ask("ann", "Second?")).toContain("First?");
+    expect(conversation.evidence.aliases()).toEqual(["get_prices_1", "get_prices_2"]);
+    const ofBob = await ask("bob", "Third?");
+    expect(ofBob).not.toMatch(/First|Second|get_prices_2/);
+    expect([conversation.evidence.aliases(), conversation.exchanges.map(({ question }) => question)]).toEqual([
+      ["get_prices_1"],
+      ["Third?"],
+    ]);
+    expect(await ask(null, "Fourth?")).not.toContain("Third?");
+  });
+
+  test("a turn that still runs for the earlier subject adds nothing to what the next one finds", async () => {
+    const conversation = createConversation();
+    const ofAnn = conversation.forSubject("ann");
+    ofAnn.evidence.add({ tool: "get", output: [1] });
+    const ofBob = conversation.forSubject("bob");
+    ofAnn.evidence.add({ tool: "get", output: [2] });
+    ofAnn.add({ turnId: "1", question: "of ann", answer: "" });
+    ofBob.add({ turnId: "2", question: "of bob", answer: "" });
+    expect([ofAnn.evidence.aliases(), ofBob.evidence.aliases()]).toEqual([["get_1", "get_2"], []]);
+    expect([ofAnn, ofBob, conversation].map(({ exchanges }) => exchanges.map(({ question }) => question))).toEqual([
+      ["of ann"],
+      ["of bob"],
+      ["of bob"],
+    ]);
+  });
+});
+
 describe("a failure", () => {
   test("of a listener is ignored", async () => {
     const turn = testTurn({

@@ -99,6 +99,7 @@ export function openConfigured({ loaded, environment, servers, workingDirectory,
       const { tenant = conversation.evidence.tenant } = place;
       return {
         conversation,
+        subject,
         catalog,
         policy,
         artifacts: place.artifacts ?? artifacts,

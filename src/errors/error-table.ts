@@ -361,6 +361,11 @@ export const errorTable = {
   },
   ORIGIN_NOT_ALLOWED: { meaning: "The request came from a page of another origin.", hint: "Use the page of this server.", status: 403 },
   NOT_FOUND: { meaning: "This address does not exist.", hint: "/api/openapi.json lists all addresses.", status: 404 },
+  TURN_OF_OTHER_SUBJECT: {
+    meaning: "The conversation acts for another account than the token of the request.",
+    hint: "Ask the question again: a new turn fetches its own data.",
+    status: 403,
+  },
   APPROVAL_NOT_FOUND: { meaning: "The turn did not ask for this approval.", hint: "GET /api/turns/:id lists them.", status: 404 },
   CELL_NOT_FOUND: { meaning: "The turn has no such cell.", hint: "GET /api/turns/:id lists its cells.", status: 404 },
   CONVERSATION_NOT_FOUND: { meaning: "The conversation does not exist.", hint: "GET /api/conversations lists them.", status: 404 },

@@ -47,6 +47,7 @@ class MemoryEvidenceStore implements EvidenceStore {
   readonly tenant: string;
   readonly conversationId: string;
   readonly toolOutputsByAlias = new Map<string, EvidenceItem>();
+  readonly #options: EvidenceStoreOptions;
   readonly #sources = new Map<string, PreviewSource>();
   readonly #budget: EvidenceBudget;
   readonly #storage: Pick<StorageBudget, "check"> | undefined;
@@ -56,6 +57,7 @@ class MemoryEvidenceStore implements EvidenceStore {
 
   constructor(options: EvidenceStoreOptions) {
     const { conversationId = randomUUID(), tenant = "local", reader = createOutputReader(), now = () => new Date() } = options;
+    this.#options = { ...options, conversationId, reader };
     this.conversationId = conversationId;
     this.tenant = tenant;
     this.#budget = { ...defaultEvidenceBudget, ...options.budget };
@@ -104,6 +106,16 @@ class MemoryEvidenceStore implements EvidenceStore {
   readonly get = (alias: string): EvidenceItem | null => this.toolOutputsByAlias.get(alias) ?? null;
 
   readonly aliases = (): string[] => [...this.toolOutputsByAlias.keys()];
+
+  readonly withFilesOnly = (): EvidenceStore => {
+    const store = new MemoryEvidenceStore({ ...this.#options, restored: [] });
+    for (const [alias, source] of this.#sources) {
+      if (source.item.file === undefined) continue;
+      store.toolOutputsByAlias.set(alias, source.item);
+      store.#sources.set(alias, source);
+    }
+    return store;
+  };
 
   readonly rowsAt = async (alias: string, question: RowsQuestion): Promise<RowsAt> =>
     await this.#reader.readRows(this.#sourceOf(alias).item.read(), question);

@@ -34,6 +34,8 @@ export interface EvidenceStore {
   keepData(data: NamedData): Promise<EvidenceItem>;
   get(alias: string): EvidenceItem | null;
   aliases(): string[];
+  /** A new store for the same conversation that has only the files of this one. */
+  withFilesOnly(): EvidenceStore;
   /** The flat rows at a path inside a JSON item. Parses large items in a worker thread. Throws ALIAS_UNKNOWN. */
   rowsAt(alias: string, question: RowsQuestion): Promise<RowsAt>;
   /** The preview of one output for a model. Throws ALIAS_UNKNOWN. */

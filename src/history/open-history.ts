@@ -175,4 +175,5 @@ export const migrations: readonly string[] = [
   CREATE INDEX dataset_bodies_by_hash ON dataset_bodies (tenant, sha256);
   `,
   "ALTER TABLE conversations ADD COLUMN subject TEXT;",
+  "ALTER TABLE conversations ADD COLUMN subject_since INTEGER NOT NULL DEFAULT 0;", // the position of the last turn of another subject
 ];

@@ -41,8 +41,11 @@ export function createConversationRows(database: DatabaseSync) {
   const rename = database.prepare("UPDATE conversations SET title = ? WHERE tenant = ? AND id = ?");
   const touch = database.prepare(touchConversation);
   const changeSubject = database.prepare(
-    "UPDATE conversations SET subject = :subject WHERE tenant = :tenant AND id = :id AND subject IS NOT :subject",
+    `UPDATE conversations SET subject = :subject,
+       subject_since = (SELECT coalesce(max(position), 0) FROM turns t WHERE t.tenant = :tenant AND t.conversation_id = :id)
+     WHERE tenant = :tenant AND id = :id AND subject IS NOT :subject`,
   );
+  const selectSubject = database.prepare("SELECT subject FROM conversations WHERE tenant = ? AND id = ?");
   const list = database.prepare(
     `SELECT ${columns}, (SELECT count(*) FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL) AS turns,
        CASE WHEN :pattern = '%' THEN NULL ELSE (
@@ -60,6 +63,9 @@ export function createConversationRows(database: DatabaseSync) {
     /** Remembers whom the latest turn acts for. Returns whether that was another subject before. */
     changeSubject: ({ tenant, id, subject }: { tenant: string; id: string; subject: string | null }): boolean =>
       changeSubject.run({ tenant, id, subject }).changes === 1,
+    /** Whom the latest turn of the conversation acted for. */
+    subjectOf: (tenant: string, id: string): string | null =>
+      (selectSubject.get(tenant, id) as { subject: string | null } | undefined)?.subject ?? null,
     get: (tenant: string, id: string) => (select.get(tenant, id) as StoredConversation | undefined) ?? null,
     list({ tenant, limit, before, search = "" }: ListOptions & { search?: string | undefined }): Page<ListedConversation> {
       const [at, id] = fromCursor(before, ["\uFFFF", "\uFFFF"]);
@@ -136,6 +142,9 @@ export function createTurnRows(database: DatabaseSync) {
     /** Oldest first, without superseded turns. */
     listByConversation: (tenant: string, conversationId: string): StoredTurn[] =>
       (statements.listByConversation.all(tenant, conversationId) as unknown as TurnRow[]).map(toTurn),
+    /** Those of `listByConversation` since the conversation last changed its subject. */
+    listOfSubject: (tenant: string, conversationId: string): StoredTurn[] =>
+      (statements.listOfSubject.all({ tenant, conversationId }) as unknown as TurnRow[]).map(toTurn),
     findByIdempotencyKey: (tenant: string, key: string) =>
       (statements.findByKey.get(tenant, key) as { turnId: string; requestHash: string } | undefined) ?? null,
     /** The hash of a dataset that belongs to a turn. */
@@ -165,6 +174,10 @@ function prepareTurnStatements(database: DatabaseSync) {
     ),
     listByConversation: database.prepare(
       `SELECT ${columns} FROM turns WHERE tenant = ? AND conversation_id = ? AND superseded_by IS NULL ORDER BY position`,
+    ),
+    listOfSubject: database.prepare(
+      `SELECT ${columns} FROM turns WHERE tenant = :tenant AND conversation_id = :conversationId AND superseded_by IS NULL
+       AND position > (SELECT subject_since FROM conversations c WHERE c.tenant = :tenant AND c.id = :conversationId) ORDER BY position`,
     ),
     findByKey: database.prepare("SELECT id AS turnId, request_hash AS requestHash FROM turns WHERE tenant = ? AND idempotency_key = ?"),
     findDataset: database.prepare("SELECT dataset_hash AS hash FROM turns WHERE tenant = ? AND dataset_id = ?"),

@@ -15,6 +15,11 @@ export interface Conversation {
   /** Lets `render_chart` read rows that need Python: files, CSV, Parquet, Excel. Without it, charts can only use JSON. */
   readonly readChartRows?: ReadChartRows | undefined;
   add(exchange: Exchange): void;
+  /**
+   * The conversation for a turn of this subject. If the last turn was for another one, evidence and exchanges are replaced by new, empty ones; only files
+   * that were given stay. A turn that still runs keeps what it had.
+   */
+  forSubject(subject: string | null): Conversation;
 }
 
 export interface Exchange {
@@ -31,16 +36,37 @@ export interface ConversationOptions {
   readonly readChartRows?: ReadChartRows | undefined;
 }
 
-export function createConversation({ id, tenant, evidence, exchanges = [], readChartRows }: ConversationOptions = {}): Conversation {
-  const conversationId = id ?? evidence?.conversationId ?? randomUUID();
-  const allExchanges = [...exchanges];
+export function createConversation({ id, tenant, readChartRows, ...options }: ConversationOptions = {}): Conversation {
+  const conversationId = id ?? options.evidence?.conversationId ?? randomUUID();
+  const evidence = options.evidence ?? createEvidenceStore({ conversationId, tenant });
+  let current: ConversationContent = { evidence, exchanges: [...(options.exchanges ?? [])], readChartRows };
+  let lastSubject: string | null | undefined;
+  const forSubject = (subject: string | null): Conversation => {
+    const isOther = lastSubject !== undefined && lastSubject !== subject;
+    lastSubject = subject;
+    // The reader of rows for charts reads the evidence that it was created with, so it is not kept.
+    if (isOther) current = { evidence: current.evidence.withFilesOnly(), exchanges: [], readChartRows: undefined };
+    const content = current;
+    return { id: conversationId, ...content, add: (exchange) => void content.exchanges.push(exchange), forSubject };
+  };
   return {
     id: conversationId,
-    evidence: evidence ?? createEvidenceStore({ conversationId, tenant }),
-    exchanges: allExchanges,
-    readChartRows,
-    add: (exchange) => void allExchanges.push(exchange),
+    get evidence() {
+      return current.evidence;
+    },
+    get exchanges() {
+      return current.exchanges;
+    },
+    get readChartRows() {
+      return current.readChartRows;
+    },
+    add: (exchange) => void current.exchanges.push(exchange),
+    forSubject,
   };
+}
+
+interface ConversationContent extends Pick<Conversation, "evidence" | "readChartRows"> {
+  readonly exchanges: Exchange[];
 }
 
 const EXCHANGE_CHARACTERS = 4_096;

@@ -28,7 +28,9 @@ const EARLIER_EXCHANGES = 10;
  * Rejects only when the turn cannot start, also with MODEL_MISSING for what the demo cannot answer.
  */
 export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promise<TurnResult> {
-  const { question, model, conversation = createConversation(), turnId = randomUUID() } = request;
+  const { question, model, subject, turnId = randomUUID() } = request;
+  const given = request.conversation ?? createConversation();
+  const conversation = subject === undefined ? given : given.forSubject(subject);
   const today = describeToday(new Date(), request.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const { evidence } = conversation;
   refuseWhatDemoCannotAnswer({ model, question, evidence });

@@ -39,6 +39,8 @@ export interface TurnRequest {
   readonly artifacts: ArtifactStore;
   readonly datasets: DatasetStore;
   readonly identity?: IdentityContext | undefined;
+  /** Whom the turn acts for. If the conversation's last turn was for another subject, its evidence and exchanges are gone; see `Conversation.forSubject`. */
+  readonly subject?: string | null | undefined;
   readonly codeMode?: Pick<CodeModeOptions, "engine" | "limits"> | undefined;
   readonly budgets?: Partial<TurnBudgets> | undefined;
   readonly toolTimeoutMs?: number | undefined;

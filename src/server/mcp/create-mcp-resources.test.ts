@@ -33,9 +33,10 @@ it("finds the last ten thousand artifacts by URI and forgets older ones", async 
   };
   const artifacts = addressArtifacts(store);
   const publish = async (text: string): Promise<string> =>
-    (await artifacts.store.put({ bytes: Buffer.from(text), type: "json" })).contentHash;
+    (await artifacts.storeOf("ann").put({ bytes: Buffer.from(text), type: "json" })).contentHash;
   const [first, second] = [await publish("first"), await publish("second")];
   await publish("first"); // publishing it again makes it the newest
   for (let index = 0; index < 9_999; index += 1) await publish(String(index));
-  expect([await artifacts.read(first), await artifacts.read(second)]).toEqual([{ type: "json", bytes: Buffer.from("x") }, null]);
+  const found = await Promise.all([artifacts.read(first, "ann"), artifacts.read(second, "ann"), artifacts.read(first, "bob")]);
+  expect(found).toEqual([{ type: "json", bytes: Buffer.from("x") }, null, null]);
 });

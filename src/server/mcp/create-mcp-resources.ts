@@ -40,7 +40,7 @@ export function createMcpResources(parts: McpParts, { registry, access, tenant }
   }
 
   async function readArtifact(contentHash: string, uri: string): Promise<ReadResourceResult | null> {
-    const found = await registry.artifactsOf(tenant).read(contentHash);
+    const found = await registry.artifactsOf(tenant).read(contentHash, access.subject());
     if (found === null) return null;
     const bytes = Buffer.from(found.bytes.buffer, found.bytes.byteOffset, found.bytes.byteLength);
     if (found.type === "png") return { contents: [{ uri, mimeType: "image/png", blob: bytes.toString("base64") }] };
@@ -153,9 +153,9 @@ export function linkTo({ alias, bytes, format, shape }: EvidenceItem, handle: st
 
 /** A tenant's artifact store whose URLs are the URIs that MCP clients read. */
 export interface TenantArtifacts {
-  readonly store: ArtifactStore;
-  /** Reads only what was put through `store`: tenants can share the underlying store, and a hash is not a secret. */
-  read(contentHash: string): Promise<{ readonly type: ArtifactType; readonly bytes: Uint8Array } | null>;
+  storeOf(subject: string | null): ArtifactStore;
+  /** Reads only what this subject put through `storeOf`: others can share the underlying store, and a hash is not a secret. */
+  read(contentHash: string, subject: string | null): Promise<{ readonly type: ArtifactType; readonly bytes: Uint8Array } | null>;
 }
 
 /** When there are more, the artifact published longest ago can no longer be read by its URI. */
@@ -163,19 +163,21 @@ const MAX_ADDRESSED_ARTIFACTS = 10_000;
 
 export function addressArtifacts(store: ArtifactStore): TenantArtifacts {
   const types = new Map<string, ArtifactType>();
+  const toKey = (contentHash: string, subject: string | null): string => JSON.stringify([contentHash, subject]);
   return {
-    store: {
+    storeOf: (subject) => ({
       async put(content) {
         const stored = await store.put(content);
-        types.delete(stored.contentHash);
-        types.set(stored.contentHash, content.type);
+        const key = toKey(stored.contentHash, subject);
+        types.delete(key);
+        types.set(key, content.type);
         if (types.size > MAX_ADDRESSED_ARTIFACTS) types.delete(types.keys().next().value!);
         return { ...stored, url: `sluice://artifacts/${stored.contentHash}` };
       },
       get: (contentHash, type) => store.get(contentHash, type),
-    },
-    async read(contentHash) {
-      const type = types.get(contentHash);
+    }),
+    async read(contentHash, subject) {
+      const type = types.get(toKey(contentHash, subject));
       const bytes = type === undefined ? null : await store.get(contentHash, type);
       return type === undefined || bytes === null ? null : { type, bytes };
     },

@@ -30,7 +30,10 @@ export function cellRoutes(parts: CellParts): Route[] {
   ];
 }
 
-async function rerunCell(parts: CellParts, { body, principal: { tenant }, signal: requestSignal }: RouteRequest): Promise<Response> {
+async function rerunCell(
+  parts: CellParts,
+  { body, principal: { tenant, subject }, signal: requestSignal }: RouteRequest,
+): Promise<Response> {
   const { history, conversations, turnLimiter } = parts;
   const { turnId, cell: number, code } = body as CellRunCreation;
   const { conversationId } = findEndedTurn(parts, tenant, turnId);
@@ -38,6 +41,7 @@ async function rerunCell(parts: CellParts, { body, principal: { tenant }, signal
     live.rerunTurnIds.push(turnId); // from here on the turn cannot be deleted
     try {
       findEndedTurn(parts, tenant, turnId); // it may have been deleted before that
+      if (history.conversations.subjectOf(tenant, conversationId) !== subject) throw otherSubject(turnId);
       const cell = findCell(history.events.read({ tenant, turnId }), number);
       const signal = AbortSignal.any([requestSignal, live.removalSignal]);
       const work = async (): Promise<CellRun> => {
@@ -51,6 +55,11 @@ async function rerunCell(parts: CellParts, { body, principal: { tenant }, signal
       live.rerunTurnIds.splice(live.rerunTurnIds.indexOf(turnId), 1);
     }
   });
+}
+
+/** Its cells compute with data that were fetched for another account. */
+function otherSubject(turnId: string): HttpFailure {
+  return new HttpFailure({ code: "TURN_OF_OTHER_SUBJECT", message: `The turn ${turnId} acted for another account.` });
 }
 
 function findCell(events: readonly StoredEvent[], number: number): TurnCell {

@@ -220,10 +220,10 @@ async function answerQuestion(
   }
 }
 
-/** The conversation with the questions and answers of its turns, without those that were superseded or have no result. */
+/** The conversation with the questions and answers that the model may read: of turns for the same subject, not superseded, with a result. */
 function toConversation(history: History, { tenant, id, evidence, data }: LiveConversation): Conversation {
   const exchanges = history.turns
-    .listByConversation(tenant, id)
+    .listOfSubject(tenant, id)
     .flatMap(({ turnId, question, result }) => (result === null ? [] : [{ turnId, question, answer: result.answer }]));
   return createConversation({ id, tenant, evidence, exchanges, readChartRows: data.chartRows });
 }

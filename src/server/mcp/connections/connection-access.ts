@@ -10,6 +10,8 @@ export interface ConnectionAccess {
   readonly isByHandle: boolean;
   /** The transport's connection; null for access by handle. */
   readonly own: McpConnection | null;
+  /** Whom the bearer token of the current request stands for. */
+  subject(): string | null;
   find(id: string): McpConnection | null;
   enter(call: { tool: string; handle: unknown }): { ok: true; entered: EnteredConnection } | { ok: false; toolError: ToolError };
 }
@@ -25,12 +27,10 @@ export interface EnteredConnection {
   leave(options: { readonly wasAborted: boolean }): Promise<void>;
 }
 
-export interface AccessOptions {
+export interface AccessOptions extends Pick<ConnectionAccess, "subject"> {
   readonly registry: ConnectionRegistry;
   readonly identities: IdentityStore;
   readonly tenant: string;
-  /** Whom the bearer token of the current request stands for. */
-  subject(): string | null;
 }
 
 /** All calls of a transport share one connection. */
@@ -38,6 +38,7 @@ export function accessByConnection(options: AccessOptions, first: McpConnection)
   const find = (): McpConnection => options.registry.takeOver(first, options.subject());
   return {
     isByHandle: false,
+    subject: () => options.subject(),
     get own() {
       return find();
     },
@@ -56,6 +57,7 @@ export function accessByHandle(options: AccessOptions): ConnectionAccess {
   return {
     isByHandle: true,
     own: null,
+    subject,
     find,
     enter({ tool, handle }) {
       if (handle === undefined) return { ok: true, entered: enterNew(options) };

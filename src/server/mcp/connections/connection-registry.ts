@@ -51,7 +51,7 @@ export class ConnectionRegistry implements AsyncDisposable {
   open(request: NewConnection): McpConnection {
     const { tenant } = request;
     this.#enforceLimits(tenant, 1);
-    const connection = this.#create({ tenant, id: randomBytes(18).toString("base64url") });
+    const connection = this.#create({ tenant, id: randomBytes(18).toString("base64url"), subject: request.subject });
     const entry: Entry = { ...request, connection, activeUses: 0, useCount: 0, isDisconnected: false, cancelTimers: [] };
     this.#entries.set(connection.id, entry);
     this.#startTimers(entry);
@@ -68,7 +68,7 @@ export class ConnectionRegistry implements AsyncDisposable {
     if (entry.subject === subject) return entry.connection;
     const old = entry.connection;
     entry.subject = subject;
-    entry.connection = this.#create(old);
+    entry.connection = this.#create({ tenant: old.tenant, id: old.id, subject });
     entry.connection.note(sandboxNotes.tokenSwapped);
     this.#reclaimer.remove(old);
     void old[Symbol.asyncDispose]().catch(() => {});
@@ -140,11 +140,11 @@ export class ConnectionRegistry implements AsyncDisposable {
     await Promise.all([...this.#entries.values()].map(({ connection }) => this.close(connection)));
   }
 
-  #create({ id, tenant }: { readonly id: string; readonly tenant: string }): McpConnection {
+  #create({ id, tenant, subject }: Pick<NewConnection, "tenant" | "subject"> & { readonly id: string }): McpConnection {
     const connection: McpConnection = new McpConnection(this.#parts, {
       id,
       tenant,
-      artifacts: this.artifactsOf(tenant).store,
+      artifacts: this.artifactsOf(tenant).storeOf(subject),
       maxBytes: this.lifetimes.connectionBytes,
       onBusy: () => this.#reclaimer.remove(connection),
       onIdle: () => this.#entries.get(id)?.connection === connection && this.#reclaimer.add(connection),
