@@ -13,6 +13,7 @@ import type { EvidenceStore, FileContent } from "../src/evidence/evidence-store.
 import { runCodeInterpreter } from "../src/interpreter/code-interpreter.ts";
 import type { CodeInterpreterCall, ContractOperation } from "../src/interpreter/call-contract/code-interpreter-call.ts";
 import { openCellSession, type CellSession } from "../src/cells/open-cell-session.ts";
+import type { ImageArtifact } from "../src/protocol/artifact.ts";
 import type { CellOutcome } from "../src/protocol/outcome.ts";
 import { parseProbe } from "../src/protocol/probe.ts";
 import { runPythonCodeEdit } from "../src/interpreter/python-code-edit.ts";
@@ -548,7 +549,11 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
             },
           ],
         },
+        figureData: { contentHash: expect.stringMatching(/^[0-9a-f]{64}$/), url: expect.any(String), bytes: expect.any(Number) },
       });
+      const { figure: drawn, figureData } = image as ImageArtifact;
+      const data = (await artifacts.get(figureData!.contentHash, "json"))!;
+      expect([JSON.parse(Buffer.from(data).toString()), data.length]).toEqual([drawn, figureData!.bytes]);
       const kept = (await artifacts.get(image!.contentHash, "png"))!;
       expect(createHash("sha256").update(kept).digest("hex")).toBe(image!.contentHash);
       expect(read(answer)).toEqual({
@@ -590,6 +595,7 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
         title: "Prices",
         url: `sluice://artifacts/${chart!.contentHash}`,
         contentHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        bytes: Buffer.byteLength((await artifacts.get(chart!.contentHash, "json"))!),
         spec,
         data,
       });

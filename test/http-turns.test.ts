@@ -3,6 +3,7 @@ import type { InterpreterTurn } from "../src/interpreter/interpreter-turn.ts";
 import type { ModelScript } from "../src/models/model-script.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
 import { turnDocumentSchema, type TurnDocument } from "../src/protocol/http-turns.ts";
+import { readFigure } from "../src/protocol/read-figure.ts";
 import type { CellRun } from "../src/protocol/http-cells.ts";
 import {
   endlessScript,
@@ -60,6 +61,15 @@ describe("/api/turns", { timeout: 240_000 }, () => {
     turnDocumentSchema.parse(body);
     expect(body).toMatchObject({ status: "ended", stopReason: "complete_answer", lastEventId: events.length, pendingApprovals: [] });
     expect(body.result!.artifacts[0]!.url).toBe(`${open.url}/artifacts/${body.result!.artifacts[0]!.contentHash}.png`);
+    const { kind, summary, figureData } = body.result!.artifacts[0]!;
+    expect([kind, summary, Object.keys(body.result!.artifacts[0]!)]).toEqual([
+      "image",
+      { series: 1, points: 300 },
+      expect.not.arrayContaining(["figure"]),
+    ]);
+    expect(figureData!.url).toBe(`${open.url}/artifacts/${figureData!.contentHash}.json`);
+    const stored = await (await open.request(new URL(figureData!.url).pathname)).text();
+    expect([readFigure(JSON.parse(stored)).axes[0]!.series[0]!.x.length, stored.length]).toEqual([300, figureData!.bytes]);
     expect(body.result!.dataset!.publicDataUrl).toBe(`${open.url}/data/${body.result!.dataset!.datasetId}.json`);
     expect(body.cells).toEqual([
       {

@@ -51,7 +51,7 @@ describe("render_chart", () => {
     ];
     const { contentHash } = (answer as Extract<ChartAnswer, { ok: true }>).artifact;
     const url = `sluice://artifacts/${contentHash}`;
-    const artifact = { schemaVersion: 1, kind: "chart", url, title: "Price", spec, data, contentHash };
+    const artifact = { schemaVersion: 1, kind: "chart", url, title: "Price", spec, data, contentHash, bytes: 162 };
     expect(answer).toEqual({ ok: true, artifact, findings: [], notes: [] });
     expect(JSON.parse(Buffer.from((await artifacts.get(contentHash, "json"))!).toString())).toEqual({ spec, data });
   });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirectory } from "../src/config/environment.ts";
 import { createRuntime } from "../src/create-runtime.ts";
 import { turnEventSchema } from "../src/protocol/turn-events.ts";
-import { turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
+import { toRecordedResult, turnResultSchema, type TurnResult } from "../src/protocol/turn-result.ts";
 import { describeToday } from "../src/prompts/turn-prompts.ts";
 import type { ToolListing, ToolSource } from "../src/tools/backend-tool.ts";
 import { createLocalSource, type LocalTool } from "../src/tools/create-local-source.ts";
@@ -41,7 +41,7 @@ async function run(script: Script, options: Partial<TestTurnOptions> = {}, by: T
   expect(turnResultSchema.parse(result)).toEqual(result);
   for (const event of turn.events) turnEventSchema.parse(event);
   expect(turn.events.at(0)?.type).toBe("turn-start");
-  expect(turn.events.at(-1)).toEqual({ type: "turn-end", result });
+  expect(turn.events.at(-1)).toEqual({ type: "turn-end", result: toRecordedResult(result) });
   expect(
     turn
       .of("answer-delta")

@@ -36,9 +36,7 @@ export function createTurnPrinter({ progress, answer }: { progress: Write; answe
       }
       case "artifact": {
         const { artifact } = event;
-        return line(
-          `  ✓ ${artifact.kind === "image" ? "figure" : "chart"}: ${artifact.title ?? (artifact.kind === "image" ? artifact.alt : artifact.spec.type)}`,
-        );
+        return line(`  ✓ ${artifact.kind === "image" ? "figure" : "chart"}: ${artifact.title ?? artifact.alt ?? artifact.contentHash}`);
       }
       case "answer-delta":
         if (!isAnswering) progress("\n");

@@ -1,5 +1,6 @@
 /** `sluice/protocol`: the wire formats as zod schemas and types. Also runs in a browser, because nothing here needs Node.js. */
 export * from "../protocol/artifact.ts";
+export { artifactReferenceSchema, toArtifactReference, type ArtifactReference } from "../protocol/artifact-reference.ts";
 export * from "../protocol/chart-spec.ts";
 export * from "../protocol/figure.ts";
 export { readFigure } from "../protocol/read-figure.ts";

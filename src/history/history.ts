@@ -1,6 +1,6 @@
 import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
-import type { StopReason, TurnResult } from "../protocol/turn-result.ts";
+import type { RecordedResult, StopReason } from "../protocol/turn-result.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
 import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, LoginRows, TurnRows, UploadRows } from "./rows.ts";
 import type { StoredSizes } from "./stored-sizes.ts";
@@ -71,7 +71,7 @@ export interface StoredTurn {
   readonly endedAt: string | null;
   readonly stopReason: StopReason | null;
   readonly supersededBy: string | null;
-  readonly result: TurnResult | null;
+  readonly result: RecordedResult | null;
 }
 
 export interface NewTurn {
@@ -136,7 +136,8 @@ export type PrunableItem =
   | { readonly kind: "conversation"; readonly id: string }
   | { readonly kind: "artifact"; readonly contentHash: string; readonly type: string };
 
-export interface ArtifactReference {
+/** A file of an artifact that a row refers to. */
+export interface ArtifactRow {
   readonly tenant: string;
   readonly contentHash: string;
   readonly type: string;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import type { ArtifactReference } from "../protocol/artifact-reference.ts";
 import type { ToolEndEvent, TurnEvent } from "../protocol/turn-events.ts";
-import type { Gap, TraceStep, TurnResult } from "../protocol/turn-result.ts";
+import type { Gap, RecordedResult, TraceStep } from "../protocol/turn-result.ts";
 import type { StoredEvent } from "./history.ts";
 import type { EventRows, TurnRows } from "./rows.ts";
 
@@ -39,7 +39,7 @@ interface AbandonedTurn {
 }
 
 /** A result for a turn that ended without one, built from the events that it emitted. */
-export function toAbandonedResult(stored: readonly StoredEvent[], { code, detail, ...ids }: AbandonedTurn): TurnResult {
+export function toAbandonedResult(stored: readonly StoredEvent[], { code, detail, ...ids }: AbandonedTurn): RecordedResult {
   const events = stored.map(({ event }) => event);
   const ends = events.filter((event): event is ToolEndEvent => event.type === "tool-end" && event.tool !== "final_response");
   const failed = ends.filter(({ status }) => status !== "ok");
@@ -76,8 +76,8 @@ function answerOf(stored: readonly StoredEvent[]): string {
 }
 
 /** The artifacts that no edit replaced. */
-function currentArtifacts(events: readonly TurnEvent[]): ArtifactEnvelope[] {
-  const kept = new Map<string, ArtifactEnvelope>();
+function currentArtifacts(events: readonly TurnEvent[]): ArtifactReference[] {
+  const kept = new Map<string, ArtifactReference>();
   for (const event of events) {
     if (event.type !== "artifact") continue;
     for (const hash of event.replaces) kept.delete(hash);

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ArtifactReference, FileNames, PrunableItem } from "./history.ts";
+import type { ArtifactRow, FileNames, PrunableItem } from "./history.ts";
 import { inTransaction } from "./rows.ts";
 
 /** Tracks which files the rows refer to, and removes rows together with the files that nothing else refers to. */
@@ -11,7 +11,7 @@ export class ReferenceRows {
   }
 
   /** Call it before the bytes are stored: a file with a row is never pruned. */
-  addArtifact({ tenant, turnId, contentHash, type, bytes }: ArtifactReference & { readonly turnId: string }): void {
+  addArtifact({ tenant, turnId, contentHash, type, bytes }: ArtifactRow & { readonly turnId: string }): void {
     const sql = "INSERT INTO artifacts (tenant, turn_id, content_hash, type, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
     this.#run(sql, tenant, turnId, contentHash, type, bytes);
   }
@@ -22,7 +22,7 @@ export class ReferenceRows {
   }
 
   /** An artifact that an MCP client published outside of a turn. Publishing it again resets its age. */
-  addPublished({ tenant, contentHash, type, bytes, at }: ArtifactReference & { readonly at: string }): void {
+  addPublished({ tenant, contentHash, type, bytes, at }: ArtifactRow & { readonly at: string }): void {
     const sql = `INSERT INTO published (tenant, content_hash, type, bytes, published_at) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET published_at = excluded.published_at`;
     this.#run(sql, tenant, contentHash, type, bytes, at);

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { CellRun } from "../protocol/http-cells.ts";
 import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
-import type { TurnResult } from "../protocol/turn-result.ts";
+import type { RecordedResult } from "../protocol/turn-result.ts";
 import { clipText, endOf } from "../text/clip-text.ts";
 import type {
   ListedConversation,
@@ -108,7 +108,7 @@ export function createTurnRows(database: DatabaseSync) {
         statements.touchConversation.run(at, tenant, conversationId);
       });
     },
-    end({ tenant, turnId, result, at }: { tenant: string; turnId: string; result: TurnResult; at: string }): void {
+    end({ tenant, turnId, result, at }: { tenant: string; turnId: string; result: RecordedResult; at: string }): void {
       const { outcome, answer, dataset, conversationId } = result;
       inTransaction(database, () => {
         statements.end.run({
@@ -186,7 +186,7 @@ function prepareTurnStatements(database: DatabaseSync) {
 
 function toTurn(row: TurnRow): StoredTurn {
   const { position: _, result, ...turn } = row;
-  return { ...turn, result: result === null ? null : (JSON.parse(result) as TurnResult) };
+  return { ...turn, result: result === null ? null : (JSON.parse(result) as RecordedResult) };
 }
 
 export type EventRows = ReturnType<typeof createEventRows>;

@@ -1,6 +1,7 @@
-import type { ArtifactStore } from "../artifacts/artifact-store.ts";
+import { toStoredBytes, type ArtifactStore } from "../artifacts/artifact-store.ts";
 import { toCellInput } from "../cells/cell-inputs.ts";
 import type { CellSession, QueuePlace } from "../cells/open-cell-session.ts";
+import { createBreather } from "../concurrency/create-breather.ts";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
@@ -157,20 +158,31 @@ async function publish(
   };
 }
 
+type CellImage = Extract<CellArtifact, { kind: "image" }>;
+type CellChart = Extract<CellArtifact, { kind: "chart" }>;
+
 /** Stores artifacts, which `runCell` has already checked, and gives each its URL. */
 async function publishArtifacts(artifacts: readonly CellArtifact[], store: ArtifactStore): Promise<ArtifactEnvelope[]> {
-  return await Promise.all(
-    artifacts.map(async (artifact): Promise<ArtifactEnvelope> => {
-      const title = artifact.title === undefined ? {} : { title: artifact.title };
-      if (artifact.kind === "chart") {
-        const { url, contentHash } = await store.put({ bytes: artifact.bytes, type: "json" });
-        return { schemaVersion: 1, kind: "chart", url, spec: artifact.spec, data: artifact.data, ...title, contentHash };
-      }
-      const { url, contentHash, bytes } = await store.put({ bytes: artifact.bytes, type: "png" });
-      const { alt, width, height, figure } = artifact;
-      return { schemaVersion: 1, kind: "image", url, alt, ...title, contentHash, bytes, width, height, ...(figure && { figure }) };
-    }),
-  );
+  const published: ArtifactEnvelope[] = [];
+  const breathe = createBreather();
+  for (const artifact of artifacts) {
+    await breathe(); // hashing and writing the JSON of many large artifacts takes long
+    published.push(artifact.kind === "chart" ? await publishChart(artifact, store) : await publishImage(artifact, store));
+  }
+  return published;
+}
+
+async function publishChart({ spec, data, title, bytes }: CellChart, store: ArtifactStore): Promise<ArtifactEnvelope> {
+  const stored = toStoredBytes(await store.put({ bytes, type: "json" }));
+  return { schemaVersion: 1, kind: "chart", ...stored, spec, data, ...(title === undefined ? {} : { title }) };
+}
+
+async function publishImage({ alt, title, width, height, bytes, figure }: CellImage, store: ArtifactStore): Promise<ArtifactEnvelope> {
+  const stored = toStoredBytes(await store.put({ bytes, type: "png" }));
+  const image = { schemaVersion: 1, kind: "image", ...stored, alt, ...(title === undefined ? {} : { title }), width, height } as const;
+  if (figure === undefined) return image;
+  const json = new TextEncoder().encode(JSON.stringify(figure));
+  return { ...image, figure, figureData: toStoredBytes(await store.put({ bytes: json, type: "json", isFigureData: true })) };
 }
 
 /** Turns an exception from outside the cell into a tool error. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ArtifactStore } from "../artifacts/artifact-store.ts";
+import { toStoredBytes, type ArtifactStore } from "../artifacts/artifact-store.ts";
 import { appendToPath, quote } from "../errors/argument-path.ts";
 import { nearestName } from "../errors/nearest-name.ts";
 import { parseArguments } from "../errors/parse-arguments.ts";
@@ -83,10 +83,10 @@ export async function renderChart(options: RenderChartOptions): Promise<ChartAns
   const diagnostics = { ...(low.length > 0 && { lowCoverage: low }), ...(unjudged.length > 0 && { coverageUnknown: unjudged }) };
   const bytes = new TextEncoder().encode(JSON.stringify({ spec, data: rows }));
   try {
-    const { url, contentHash } = await artifacts.put({ bytes, type: "json" });
+    const stored = await artifacts.put({ bytes, type: "json" });
     return {
       ok: true,
-      artifact: { schemaVersion: 1, kind: "chart", url, spec, data: rows, ...(title === undefined ? {} : { title }), contentHash },
+      artifact: { schemaVersion: 1, kind: "chart", ...toStoredBytes(stored), spec, data: rows, ...(title === undefined ? {} : { title }) },
       findings: toFindings(diagnostics, "chart"),
       notes: toDiagnosticNotes(diagnostics),
     };

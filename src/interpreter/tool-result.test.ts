@@ -54,7 +54,7 @@ test("a chart with many series lists some of them and counts the others", () => 
   const series = Array.from({ length: 50 }, (_, index) => ({ key: `${index} ${"k".repeat(190)}` }));
   const contentHash = "b".repeat(64);
   const shared = { kind: "chart", url: `sluice://artifacts/${contentHash}`, contentHash } as const;
-  const chart: ArtifactEnvelope = { ...shared, schemaVersion: 1, spec: { type: "line", xKey: "x", series }, data: [{ x: 1 }] };
+  const chart: ArtifactEnvelope = { ...shared, schemaVersion: 1, bytes: 9, spec: { type: "line", xKey: "x", series }, data: [{ x: 1 }] };
   const { artifacts } = JSON.parse(answerTo({}, [chart])) as { artifacts: unknown[] };
   expect(artifacts).toEqual([{ ...shared, type: "line", rows: 1, series: series.slice(0, 12).map(({ key }) => key), moreSeries: 38 }]);
 });

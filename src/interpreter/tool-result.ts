@@ -5,7 +5,6 @@ import { describeWhatSurvives, interpreterHints, omittedOutputMark, toDiagnostic
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
 import type { Figure, FigureAxis, FigureSeries } from "../protocol/figure.ts";
 import { createTickLabels, toPlaceText } from "../protocol/figure-text.ts";
-import { readFigure } from "../protocol/read-figure.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
@@ -212,7 +211,7 @@ function summarizeArtifact(artifact: ArtifactEnvelope, limits: SummaryLimits): u
     alt: clip(artifact.alt),
     width: artifact.width,
     height: artifact.height,
-    ...(artifact.figure ? { figure: summarizeFigure(readFigure(artifact.figure), limits) } : {}),
+    ...(artifact.figure ? { figure: summarizeFigure(artifact.figure, limits) } : {}),
   };
 }
 

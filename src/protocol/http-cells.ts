@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { artifactSchema } from "./artifact.ts";
+import { artifactReferenceSchema } from "./artifact-reference.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
 import { cellTimingSchema } from "./outcome.ts";
 
@@ -28,7 +28,7 @@ export const cellRunSchema = z.strictObject({
   resultPreview: z.string().nullable(),
   /** Whether the preview is incomplete. The alias has the complete result. */
   isResultCut: z.boolean(),
-  artifacts: z.array(artifactSchema),
+  artifacts: z.array(artifactReferenceSchema),
   diagnostics: z.record(z.string(), z.unknown()),
   timing: cellTimingSchema,
   previous: z.strictObject({ code: z.string(), resultAlias: z.string().nullable(), artifacts: z.array(z.string()) }),

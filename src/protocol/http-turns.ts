@@ -2,7 +2,7 @@ import { z } from "zod";
 import { cellRecordSchema } from "./http-cells.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
 import { timeZone } from "./setting.ts";
-import { stopReasons, turnResultSchema } from "./turn-result.ts";
+import { recordedResultSchema, stopReasons } from "./turn-result.ts";
 
 export const maxQuestionCharacters = 20_000;
 
@@ -45,7 +45,7 @@ export const turnDocumentSchema = z.strictObject({
   schemaVersion: z.literal(1),
   ...summary.shape,
   /** Null while the turn runs. */
-  result: turnResultSchema.nullable(),
+  result: recordedResultSchema.nullable(),
   pendingApprovals: z.array(pendingApprovalSchema),
   /** The id of the last event so far; 0 before the first. */
   lastEventId: z.int().nonnegative(),

@@ -44,7 +44,7 @@ const axesVersion1 = z.strictObject({
 });
 
 /** Figure data before `schemaVersion` was written. Places on axes of times and categories were texts. */
-export const figureVersion1Schema = z.strictObject({ axes: z.array(axesVersion1) });
+const figureVersion1Schema = z.strictObject({ axes: z.array(axesVersion1) });
 
 type Axes1 = z.infer<typeof axesVersion1>;
 type Series1 = Axes1["series"][number];

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { artifactSchema } from "./artifact.ts";
+import { artifactReferenceSchema } from "./artifact-reference.ts";
 import { turnPlanSchema } from "./turn-plan.ts";
-import { turnResultSchema } from "./turn-result.ts";
+import { recordedResultSchema } from "./turn-result.ts";
 
 const optionalText = z.string().optional();
 const count = z.int().nonnegative();
@@ -98,9 +98,9 @@ export const turnEventSchema = z.discriminatedUnion("type", [
   toolEnd,
   z.strictObject({ type: z.literal("cell-output"), callId: z.string(), stream: z.enum(["stdout", "stderr"]), text: z.string() }),
   /** `replaces`: content hashes of artifacts that a cell edit made obsolete. */
-  z.strictObject({ type: z.literal("artifact"), artifact: artifactSchema, replaces: z.array(z.string()) }),
+  z.strictObject({ type: z.literal("artifact"), artifact: artifactReferenceSchema, replaces: z.array(z.string()) }),
   z.strictObject({ type: z.literal("answer-delta"), text: z.string() }),
-  z.strictObject({ type: z.literal("turn-end"), result: turnResultSchema }),
+  z.strictObject({ type: z.literal("turn-end"), result: recordedResultSchema }),
 ]);
 
 export type TurnEvent = z.infer<typeof turnEventSchema>;

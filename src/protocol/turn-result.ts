@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { artifactSchema } from "./artifact.ts";
+import { artifactReferenceSchema, toArtifactReference } from "./artifact-reference.ts";
 
 /** Why a turn ended. Only `complete_answer` means that the model finished on its own. `bounded_step_budget`: steps, tokens or cost are spent. */
 export const stopReasons = [
@@ -57,6 +58,7 @@ const traceCall = z.strictObject({
 
 const traceStep = z.strictObject({ step: z.int().positive(), calls: z.array(traceCall) });
 
+/** What `runTurn` returns. */
 export const turnResultSchema = z.strictObject({
   schemaVersion: z.literal(1),
   turnId: z.string().min(1),
@@ -73,6 +75,13 @@ export const turnResultSchema = z.strictObject({
   trace: z.array(traceStep),
 });
 
+/** The result as events, HTTP answers and the history hold it: with references instead of artifacts. */
+export const recordedResultSchema = turnResultSchema.extend({ artifacts: z.array(artifactReferenceSchema) });
+
+export function toRecordedResult(result: TurnResult): RecordedResult {
+  return { ...result, artifacts: result.artifacts.map(toArtifactReference) };
+}
+
 export type StopReason = (typeof stopReasons)[number];
 export type Gap = z.infer<typeof gapSchema>;
 export type Confidence = z.infer<typeof confidence>;
@@ -82,3 +91,4 @@ export type TurnUsage = z.infer<typeof usage>;
 export type TraceCall = z.infer<typeof traceCall>;
 export type TraceStep = z.infer<typeof traceStep>;
 export type TurnResult = z.infer<typeof turnResultSchema>;
+export type RecordedResult = z.infer<typeof recordedResultSchema>;

@@ -3,7 +3,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/interpreter-turn.ts";
 import { refuseWhatDemoCannotAnswer } from "../models/demo.ts";
 import { describeToday, turnInstructions } from "../prompts/turn-prompts.ts";
-import type { TurnResult } from "../protocol/turn-result.ts";
+import { toRecordedResult, type TurnResult } from "../protocol/turn-result.ts";
 import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 import { synthesize } from "./answer/synthesize.ts";
 import { createTurnClock, withBudgets } from "./budgets.ts";
@@ -57,7 +57,7 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const result = toTurnResult(turn, { answer, stopReason, gaps, dataset });
 
   ignoreListenerErrors((exchange: Exchange) => conversation.add(exchange))({ turnId, question, answer });
-  emit({ type: "turn-end", result });
+  emit({ type: "turn-end", result: toRecordedResult(result) });
   return result;
 }
 

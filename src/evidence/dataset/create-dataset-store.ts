@@ -97,7 +97,8 @@ async function putBodies(
     manifest.bytes += await hashPieces(documentHash, pieces);
   };
   for (const batch of inBatches(toDocumentParts(dataset))) {
-    const parts = await Promise.all(batch.map((part) => part.read()));
+    const parts = [];
+    for (const part of batch) parts.push(await part.read()); // one after the other: reading computes, and lets the event loop run in between
     const pieces = parts.flatMap((part) => part.pieces);
     const settled = await Promise.allSettled([addToHash(pieces), ...pieces.filter((piece) => typeof piece !== "string").map(putBody)]);
     for (const result of settled) if (result.status === "rejected") throw result.reason; // only after all writes have ended

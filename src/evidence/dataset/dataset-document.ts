@@ -4,7 +4,7 @@ import { hashBytes } from "../../blobs/create-file-blobs.ts";
 import type { EvidenceItem } from "../evidence-store.ts";
 import { hasRows, type BodyEncoding, type Dataset, type DatasetArtifact, type DatasetTable } from "./dataset.ts";
 
-/** A value inside the document: an output, or the rows of a chart. */
+/** A value inside the document: an output, the rows of a chart, or the data behind a picture. */
 export interface DocumentBody {
   readonly sha256: string;
   readonly encoding: BodyEncoding;
@@ -59,13 +59,16 @@ async function readOutputPart(item: EvidenceItem, separator: string): Promise<Do
   };
 }
 
-async function readArtifactPart({ data, ...artifact }: DatasetArtifact, separator: string, name: string): Promise<DocumentPart> {
-  if (data === undefined) return { pieces: [`${separator}${JSON.stringify(artifact)}`] };
-  const content = Buffer.from(JSON.stringify(data));
+async function readArtifactPart({ data, figure, ...artifact }: DatasetArtifact, separator: string, name: string): Promise<DocumentPart> {
+  const value = data ?? figure;
+  if (value === undefined) return { pieces: [`${separator}${JSON.stringify(artifact)}`] };
+  await yieldToEventLoop(); // writing the JSON of many large artifacts takes long
+  const content = Buffer.from(JSON.stringify(value));
   const sha256 = await hashBytes(content);
+  const key = data === undefined ? "figure" : "data";
   return {
-    pieces: [`${separator}${openObject(artifact)},"data":`, { sha256, encoding: "json", content }, "}"],
-    table: { name, format: "json", path: [], rows: data.length, sha256 },
+    pieces: [`${separator}${openObject(artifact)},"${key}":`, { sha256, encoding: "json", content }, "}"],
+    table: data && { name, format: "json", path: [], rows: data.length, sha256 },
   };
 }
 

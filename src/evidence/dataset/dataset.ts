@@ -20,7 +20,7 @@ export interface Dataset {
   readonly artifacts: readonly DatasetArtifact[];
 }
 
-/** A published artifact. `data` are the rows of a chart. */
+/** A published artifact. `data` are the rows of a chart, `figure` are the data behind a picture. */
 export interface DatasetArtifact {
   readonly kind: "image" | "chart";
   readonly contentHash: string;
@@ -28,6 +28,7 @@ export interface DatasetArtifact {
   /** Whether an edit replaced it. */
   readonly isReplaced?: boolean;
   readonly data?: readonly Readonly<Record<string, unknown>>[];
+  readonly figure?: object | undefined;
 }
 
 export interface StoredDataset {

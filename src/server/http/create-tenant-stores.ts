@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import { createArtifactStore, type ArtifactStore } from "../../artifacts/artifact-store.ts";
+import { createArtifactStore, type ArtifactStore, type NewArtifact } from "../../artifacts/artifact-store.ts";
 import type { BlobStore } from "../../blobs/blob-store.ts";
-import { createFileBlobs } from "../../blobs/create-file-blobs.ts";
+import { createFileBlobs, hashBytes } from "../../blobs/create-file-blobs.ts";
 import type { StorageBudget } from "../../blobs/storage-budget.ts";
 import { deleteBlobs, listUnused, removeOldDrafts } from "../../blobs/delete-blobs.ts";
 import type { UploadStore } from "../../data/conversation-data.ts";
 import type { DatasetStore } from "../../evidence/dataset/dataset.ts";
 import { createDatasetStore } from "../../evidence/dataset/create-dataset-store.ts";
-import type { ArtifactReference, FileNames, History } from "../../history/history.ts";
+import type { ArtifactRow, FileNames, History } from "../../history/history.ts";
 
 export interface TenantStoresOptions {
   readonly directory: string;
   readonly history: History;
   readonly uploads: UploadStore;
-  readonly onArtifact?: (artifact: { type: string; bytes: number }) => void;
+  readonly onArtifact?: (artifact: Pick<NewArtifact, "type" | "isFigureData"> & { readonly bytes: number }) => void;
 }
 
 /** Returns the stores of a tenant; the same object for every call with that tenant. */
@@ -133,17 +133,17 @@ export class TenantStores {
     return Object.entries(this.#blobs) as [StoreName, BlobStore][];
   }
 
-  #recordArtifacts(record: (artifact: ArtifactReference) => void): ArtifactStore {
+  #recordArtifacts(record: (artifact: ArtifactRow) => void): ArtifactStore {
     const { artifacts } = this;
     const tenant = this.#tenant;
     const { onArtifact = () => {} } = this.#options;
     return {
       get: (contentHash, type) => artifacts.get(contentHash, type),
-      async put({ bytes, type }) {
-        const contentHash = createHash("sha256").update(bytes).digest("hex");
+      async put({ bytes, type, isFigureData }) {
+        const contentHash = await hashBytes(bytes);
         record({ tenant, contentHash, type, bytes: bytes.length });
         const stored = await artifacts.put({ bytes, type });
-        onArtifact({ type, bytes: bytes.length });
+        onArtifact({ type, isFigureData, bytes: bytes.length });
         return stored;
       },
     };

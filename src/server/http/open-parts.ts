@@ -14,7 +14,7 @@ import { Conversations } from "./conversations.ts";
 import type { Log } from "./create-log.ts";
 import { createMcpEndpoint } from "./create-mcp-endpoint.ts";
 import { createMetrics, type Metrics } from "./create-metrics.ts";
-import { createTenantStores, type TenantStores } from "./create-tenant-stores.ts";
+import { createTenantStores, type TenantStores, type TenantStoresOptions } from "./create-tenant-stores.ts";
 import { HttpFailure } from "./http-failure.ts";
 import type { ServerOptions } from "./open-server.ts";
 import { Turns } from "./turns/turns.ts";
@@ -94,8 +94,11 @@ function openMetrics({ runtime }: Configured, turnLimiter: Limiter, log: Log): M
   return createMetrics({ sandboxLimiter: runtime.gate, pool: () => pool, turnLimiter, log });
 }
 
-function countArtifact(metrics: Metrics, { type, bytes }: { type: string; bytes: number }): void {
-  const kind = type === "png" ? "image" : "chart";
+function countArtifact(
+  metrics: Metrics,
+  { type, isFigureData, bytes }: Parameters<NonNullable<TenantStoresOptions["onArtifact"]>>[0],
+): void {
+  const kind = type === "png" ? "image" : isFigureData === true ? "figure_data" : "chart";
   metrics.artifacts.add(1, { kind });
   metrics.artifactBytes.add(bytes, { kind });
 }

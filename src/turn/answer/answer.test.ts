@@ -25,6 +25,7 @@ const chart: ArtifactEnvelope = {
   spec: { type: "bar", xKey: "month", series: [{ key: "flow" }] },
   data: [],
   contentHash: "b".repeat(64),
+  bytes: 70,
 };
 
 describe("a statement about a figure", () => {

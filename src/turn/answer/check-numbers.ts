@@ -1,6 +1,5 @@
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import type { FigureAxes, FigureAxis } from "../../protocol/figure.ts";
-import { readFigure } from "../../protocol/read-figure.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import type { Conversation } from "../create-conversation.ts";
 import { describeError } from "../describe-error.ts";
@@ -63,7 +62,7 @@ function* readResults({ evidence }: Conversation): Generator<string> {
 function* readDrawnValues(artifacts: readonly ArtifactEnvelope[]): Generator<number> {
   let valuesLeft = MAX_DRAWN_VALUES;
   for (const artifact of artifacts) {
-    const rows = artifact.kind === "chart" ? artifact.data : artifact.figure ? readFigure(artifact.figure).axes.flatMap(listAmounts) : [];
+    const rows = artifact.kind === "chart" ? artifact.data : (artifact.figure?.axes ?? []).flatMap(listAmounts);
     for (const values of rows.flatMap((row) => Object.values(row)).map((value) => (Array.isArray(value) ? value : [value])))
       for (const value of values) if (typeof value === "number" && valuesLeft-- > 0) yield value;
   }

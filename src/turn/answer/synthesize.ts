@@ -3,6 +3,7 @@ import { createBreather } from "../../concurrency/create-breather.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import { omittedNote, synthesisInstructions, synthesisPrompt } from "../../prompts/turn-prompts.ts";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
+import { describeChart } from "../../protocol/artifact-reference.ts";
 import type { Gap, StopReason } from "../../protocol/turn-result.ts";
 import { clipText } from "../../text/clip-text.ts";
 import { describeSpentModelBudget } from "../budgets.ts";
@@ -179,11 +180,7 @@ export function labelArtifacts(artifacts: readonly ArtifactEnvelope[]): Labelled
   return artifacts.map((artifact) => {
     counts[artifact.kind] += 1;
     const label = `${artifact.kind === "image" ? "Figure" : "Chart"} ${counts[artifact.kind]}`;
-    const description =
-      artifact.title ??
-      (artifact.kind === "image"
-        ? artifact.alt
-        : `${artifact.spec.type} chart of ${artifact.spec.series.map(({ key }) => key).join(", ")}`);
+    const description = artifact.title ?? (artifact.kind === "image" ? artifact.alt : describeChart(artifact.spec));
     return { label, description, artifact };
   });
 }

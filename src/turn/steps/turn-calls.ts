@@ -3,6 +3,7 @@ import { orAbort } from "../../concurrency/or-abort.ts";
 import { errorTable, type ErrorCode } from "../../errors/error-table.ts";
 import type { ForeignToolError } from "../../errors/foreign-tool-error.ts";
 import { createToolError, serializeToolError, type ToolError } from "../../errors/tool-error.ts";
+import { toArtifactReference } from "../../protocol/artifact-reference.ts";
 import type { ApprovalEndEvent, ApprovalRequestEvent, ToolStartEvent } from "../../protocol/turn-events.ts";
 import type { Approval, ToolPolicy } from "../../tools/tool-policy.ts";
 import type { ToolCallResult } from "../../tools/tool.ts";
@@ -50,7 +51,8 @@ export function createTurnCalls({ request: { policy, approve }, conversation, le
       const item = aliases[0] === undefined ? null : conversation.evidence.get(aliases[0]);
       const facts = { alias: item?.alias, rows: item?.shape.rows ?? undefined, bytes: item?.bytes, reason: failure?.reason };
       emit({ type: "tool-end", step, callId, tool, server, status, durationMs, ...facts, within });
-      for (const [index, artifact] of artifacts.entries()) emit({ type: "artifact", artifact, replaces: index === 0 ? replaced : [] });
+      for (const [index, artifact] of artifacts.entries())
+        emit({ type: "artifact", artifact: toArtifactReference(artifact), replaces: index === 0 ? replaced : [] });
     }
 
     open.set(callId, end);

@@ -1,7 +1,7 @@
 import { memo, type ReactNode, useMemo } from "react";
 import Markdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { texts } from "../../texts.ts";
 import { ArtifactInline } from "./artifact-inline.tsx";
 import { artifactName } from "./artifact-name.ts";
@@ -9,8 +9,8 @@ import { findMentions, placeArtifacts } from "./place-artifacts.ts";
 
 interface AnswerProps {
   readonly text: string;
-  readonly artifacts: readonly ArtifactEnvelope[];
-  onOpen(artifact: ArtifactEnvelope): void;
+  readonly artifacts: readonly ArtifactReference[];
+  onOpen(artifact: ArtifactReference): void;
 }
 
 /**
@@ -39,7 +39,7 @@ export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerPr
   );
 });
 
-function toComponents(artifacts: readonly ArtifactEnvelope[], onOpen: (artifact: ArtifactEnvelope) => void): Components {
+function toComponents(artifacts: readonly ArtifactReference[], onOpen: (artifact: ArtifactReference) => void): Components {
   return {
     a: ({ href = "", children }) => {
       const host = webHost(href);

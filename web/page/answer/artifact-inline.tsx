@@ -1,14 +1,14 @@
 import { memo } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
-import { ChartView } from "../../charts/chart-view.tsx";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { texts } from "../../texts.ts";
 import { artifactName } from "./artifact-name.ts";
 import { Picture } from "./picture.tsx";
+import { StoredChart } from "./stored-chart.tsx";
 
 interface ArtifactInlineProps {
-  readonly artifact: ArtifactEnvelope;
-  readonly all: readonly ArtifactEnvelope[];
-  onOpen(artifact: ArtifactEnvelope): void;
+  readonly artifact: ArtifactReference;
+  readonly all: readonly ArtifactReference[];
+  onOpen(artifact: ArtifactReference): void;
 }
 
 /** A figure or chart inside the answer. */
@@ -23,11 +23,7 @@ export const ArtifactInline = memo(function ArtifactInline({ artifact, all, onOp
           {texts.turn.openPanel}
         </button>
       </p>
-      {artifact.kind === "image" ? (
-        <Picture artifact={artifact} />
-      ) : (
-        <ChartView spec={artifact.spec} data={artifact.data} title={artifact.title} />
-      )}
+      {artifact.kind === "image" ? <Picture artifact={artifact} /> : <StoredChart artifact={artifact} />}
     </div>
   );
 });

@@ -1,9 +1,9 @@
-import type { Gap, TurnResult } from "../../../src/protocol/turn-result.ts";
+import type { Gap, RecordedResult } from "../../../src/protocol/turn-result.ts";
 import { texts } from "../../texts.ts";
 
 interface NoticesProps {
   readonly gaps: readonly Gap[];
-  readonly result: TurnResult | null;
+  readonly result: RecordedResult | null;
 }
 
 /** Lists what is missing: gaps, low coverage, coverage events, and reasons to doubt the answer. */

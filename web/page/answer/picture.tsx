@@ -1,17 +1,17 @@
 import { useState } from "react";
-import type { ImageArtifact } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { texts } from "../../texts.ts";
 import { artifactPath } from "./artifact-path.ts";
 
 /** Shows a picture from the artifact store. */
-export function Picture({ artifact }: { artifact: ImageArtifact }) {
+export function Picture({ artifact }: { artifact: ArtifactReference }) {
   const [isGone, setIsGone] = useState(false);
   const path = artifactPath(artifact);
   if (isGone) return <p className="notice">{texts.turn.pictureGone}</p>;
   return (
     <img
       src={path}
-      alt={artifact.alt}
+      alt={artifact.alt ?? ""}
       width={artifact.width}
       height={artifact.height}
       loading="lazy"

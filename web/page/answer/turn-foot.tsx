@@ -1,11 +1,11 @@
-import type { TurnResult } from "../../../src/protocol/turn-result.ts";
+import type { RecordedResult } from "../../../src/protocol/turn-result.ts";
 import { texts } from "../../texts.ts";
 import { formatBytes, formatDuration } from "../format.ts";
 import { CopyButton } from "../turn/copy-button.tsx";
 
 interface TurnFootProps {
   readonly answer: string;
-  readonly result: TurnResult | null;
+  readonly result: RecordedResult | null;
   readonly canRetry: boolean;
   onRetry(): void;
 }

@@ -1,3 +1,7 @@
+import { z } from "zod";
+import { chartRowsSchema, chartSpecSchema } from "../../../src/protocol/chart-spec.ts";
+import type { Figure } from "../../../src/protocol/figure.ts";
+import { readFigure } from "../../../src/protocol/read-figure.ts";
 import { cellRunSchema, type CellRun } from "../../../src/protocol/http-cells.ts";
 import {
   conversationListSchema,
@@ -26,6 +30,7 @@ import {
 import { approvalTakenSchema, turnDocumentSchema, turnStopSchema, type TurnDocument } from "../../../src/protocol/http-turns.ts";
 import { request, send } from "./request.ts";
 
+const chartSchema = z.object({ spec: chartSpecSchema, data: chartRowsSchema });
 const conversation = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`;
 const turn = (id: string): string => `/api/turns/${encodeURIComponent(id)}`;
 
@@ -68,6 +73,8 @@ export const server = {
     return request(`${conversation(id)}/aliases/${encodeURIComponent(alias)}/rows?${query}`, tableRowsSchema, { signal });
   },
   tableUrl: (id: string, alias: string, ending: string): string => `${conversation(id)}/tables/${encodeURIComponent(alias)}.${ending}`,
+  chart: (hash: string): Promise<z.infer<typeof chartSchema>> => request(`/artifacts/${hash}.json`, chartSchema),
+  figure: async (hash: string): Promise<Figure> => readFigure(await request(`/artifacts/${hash}.json`, z.unknown())),
   writeParquet: async (table: GivenTable): Promise<Blob> => (await send("/api/tables.parquet", { method: "POST", json: table })).blob(),
   turn: (id: string, signal?: AbortSignal): Promise<TurnDocument> => request(turn(id), turnDocumentSchema, { signal }),
   stop: (id: string): Promise<unknown> => request(`${turn(id)}/stop`, turnStopSchema, { method: "POST" }),

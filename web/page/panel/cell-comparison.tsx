@@ -1,8 +1,8 @@
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import type { CellRun } from "../../../src/protocol/http-cells.ts";
-import { ChartView } from "../../charts/chart-view.tsx";
 import { texts } from "../../texts.ts";
 import { Picture } from "../answer/picture.tsx";
+import { StoredChart } from "../answer/stored-chart.tsx";
 import { readBeginning } from "../api/read-beginning.ts";
 import { server } from "../api/server.ts";
 import { useLoaded } from "../data/use-loaded.ts";
@@ -12,7 +12,7 @@ import { CellOutput } from "../turn/cell-output.tsx";
 interface CellComparisonProps {
   readonly conversationId: string;
   readonly run: CellRun;
-  readonly before: readonly ArtifactEnvelope[];
+  readonly before: readonly ArtifactReference[];
 }
 
 /** Bytes of a result to show: as many as the server sends of a new one. */
@@ -63,7 +63,7 @@ export function CellComparison({ conversationId, run, before }: CellComparisonPr
 
 interface SideProps {
   readonly title: string;
-  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly artifacts: readonly ArtifactReference[];
   readonly result: { readonly alias: string | null; readonly text: string; readonly isCut: boolean } | null;
   readonly isNew?: boolean;
 }
@@ -77,7 +77,7 @@ function Side({ title, artifacts, result, isNew = false }: SideProps) {
         artifact.kind === "image" ? (
           <Picture key={artifact.contentHash} artifact={artifact} />
         ) : (
-          <ChartView key={artifact.contentHash} spec={artifact.spec} data={artifact.data} title={artifact.title} height={220} />
+          <StoredChart key={artifact.contentHash} artifact={artifact} height={220} />
         ),
       )}
       {result && (

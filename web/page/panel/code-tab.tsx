@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import type { CellDocument, CellRun } from "../../../src/protocol/http-cells.ts";
 import type { TurnDocument } from "../../../src/protocol/http-turns.ts";
 import { texts } from "../../texts.ts";
@@ -12,8 +12,8 @@ interface CodeTabProps {
   readonly turn: TurnDocument | null;
   readonly cell: CellDocument | null;
   readonly error: unknown;
-  readonly artifact: ArtifactEnvelope;
-  readonly all: readonly ArtifactEnvelope[];
+  readonly artifact: ArtifactReference;
+  readonly all: readonly ArtifactReference[];
   onChanged(): void;
 }
 
@@ -53,7 +53,7 @@ export function CodeTab({ turn, cell, error, artifact, all, onChanged }: CodeTab
 interface CellFormProps {
   readonly turn: TurnDocument;
   readonly cell: CellDocument;
-  readonly before: readonly ArtifactEnvelope[];
+  readonly before: readonly ArtifactReference[];
   onChanged(): void;
 }
 

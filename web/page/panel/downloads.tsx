@@ -1,7 +1,8 @@
-import { useState, type RefObject } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import { useMemo, useState, type RefObject } from "react";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { texts } from "../../texts.ts";
 import { artifactPath } from "../answer/artifact-path.ts";
+import { useArtifactData, type ArtifactData } from "../answer/use-artifact-data.ts";
 import { describeFailure } from "../api/api-error.ts";
 import { send } from "../api/request.ts";
 import { server } from "../api/server.ts";
@@ -11,7 +12,7 @@ import { toCsv } from "./to-csv.ts";
 import { toPng, toSvg } from "./to-svg.ts";
 
 interface DownloadsProps {
-  readonly artifact: ArtifactEnvelope;
+  readonly artifact: ArtifactReference;
   /** Element that contains the chart. */
   readonly drawing: RefObject<HTMLElement | null>;
   readonly resultAlias: string | null;
@@ -22,21 +23,24 @@ type Kind = keyof typeof texts.panel.files;
 
 /** Downloads of a picture or chart and the numbers behind it. */
 export function Downloads({ artifact, drawing, resultAlias, conversationId }: DownloadsProps) {
-  const [problem, setProblem] = useState<string | null>(null);
-  const table = toOneTable(artifact);
+  const [fault, setFault] = useState<string | null>(null);
+  const loaded = useArtifactData(artifact);
+  const data = loaded.state === "ready" ? loaded.value : null;
+  const problem = loaded.state === "failed" ? describeFailure(loaded.error).message : fault;
+  const table = useMemo(() => (data === null ? null : toOneTable(data, artifact.title)), [data, artifact.title]);
   const kinds: Kind[] = [
     "png",
     ...(artifact.kind === "chart" ? (["svg"] as const) : []),
     ...(table ? (["csv", "parquet"] as const) : []),
-    "json",
+    ...(data ? (["json"] as const) : []),
   ];
   const title = artifact.title ?? texts.panel.fileNames[artifact.kind];
   const make = async (kind: Kind): Promise<void> => {
-    setProblem(null);
+    setFault(null);
     try {
-      saveFile(fileName(title, kind), await toFile(kind, artifact, table, drawing.current));
+      saveFile(fileName(title, kind), await toFile(kind, { artifact, data, table, drawing: drawing.current }));
     } catch (error) {
-      setProblem(describeFailure(error).message);
+      setFault(describeFailure(error).message);
     }
   };
   return (
@@ -64,7 +68,15 @@ export function Downloads({ artifact, drawing, resultAlias, conversationId }: Do
   );
 }
 
-async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable | null, drawing: HTMLElement | null): Promise<Blob> {
+interface FileSources {
+  readonly artifact: ArtifactReference;
+  /** Null until they are loaded. */
+  readonly data: ArtifactData | null;
+  readonly table: NumberTable | null;
+  readonly drawing: HTMLElement | null;
+}
+
+async function toFile(kind: Kind, { artifact, data, table, drawing }: FileSources): Promise<Blob> {
   if (kind === "png" && artifact.kind === "image") return (await send(artifactPath(artifact))).blob();
   if (kind === "png" || kind === "svg") {
     const chart = drawing?.querySelector(".chart");
@@ -74,9 +86,9 @@ async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable
   }
   if (kind === "json") {
     const content =
-      artifact.kind === "chart"
-        ? { title: artifact.title, spec: artifact.spec, data: artifact.data }
-        : { title: artifact.title, alt: artifact.alt, figure: artifact.figure };
+      data?.kind === "chart"
+        ? { title: artifact.title, spec: data.spec, data: data.data }
+        : { title: artifact.title, alt: artifact.alt, figure: data?.figure ?? undefined };
     return new Blob([`${JSON.stringify(content, null, 1)}\n`], { type: "application/json" });
   }
   if (!table) throw new Error(texts.panel.noNumbers);
@@ -86,17 +98,17 @@ async function toFile(kind: Kind, artifact: ArtifactEnvelope, table: NumberTable
 }
 
 /** Concatenates the tables of a figure, with a column for the series. */
-function toOneTable(artifact: ArtifactEnvelope): NumberTable | null {
-  const tables = toNumberTables(artifact);
+function toOneTable(data: ArtifactData, title = ""): NumberTable | null {
+  const tables = toNumberTables(data, title);
   const [first] = tables;
   if (!first) return null;
   if (tables.length === 1) return { ...first, columns: withUniqueLabels(first.columns) };
   const columns = new Map<string, string>([["series", texts.panel.series]]);
   for (const table of tables) for (const { key } of table.columns) columns.set(key, key);
   return {
-    title: artifact.title ?? "",
+    title,
     columns: [...columns].map(([key, label]) => ({ key, label })),
-    rows: tables.flatMap(({ title, rows }) => rows.map((row) => ({ series: title, ...row }))),
+    rows: tables.flatMap((one) => one.rows.map((row) => ({ series: one.title, ...row }))),
   };
 }
 

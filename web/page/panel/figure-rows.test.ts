@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FigureAxis, FigureSeries } from "../../../src/protocol/figure.ts";
+import { readFigure } from "../../../src/protocol/read-figure.ts";
 import { toNumberTables } from "./figure-rows.ts";
 
 function show(series: FigureSeries, x: Partial<FigureAxis> = {}, y: Partial<FigureAxis> = {}): unknown[][] {
@@ -8,7 +9,7 @@ function show(series: FigureSeries, x: Partial<FigureAxis> = {}, y: Partial<Figu
 }
 
 function showStored(figure: unknown): unknown[][] {
-  const [table] = toNumberTables({ kind: "image", figure } as unknown as Parameters<typeof toNumberTables>[0]);
+  const [table] = toNumberTables({ kind: "image", figure: readFigure(figure) });
   return [table?.columns.map(({ label }) => label) ?? [], ...(table?.rows.map((row) => table.columns.map(({ key }) => row[key])) ?? [])];
 }
 

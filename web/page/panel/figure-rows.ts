@@ -1,9 +1,8 @@
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
 import type { ChartCell } from "../../../src/protocol/chart-spec.ts";
 import type { FigureAxes, FigureAxis, FigureSeries, FigureValue } from "../../../src/protocol/figure.ts";
 import { createTickLabels, toPlaceText } from "../../../src/protocol/figure-text.ts";
-import { readFigure } from "../../../src/protocol/read-figure.ts";
 import { texts } from "../../texts.ts";
+import type { ArtifactData } from "../answer/use-artifact-data.ts";
 import { columnsOf } from "../../charts/columns-of.ts";
 
 export interface NumberTable {
@@ -13,11 +12,9 @@ export interface NumberTable {
 }
 
 /** The numbers behind a picture or chart as tables: one for a chart, one for each series of a figure. */
-export function toNumberTables(artifact: ArtifactEnvelope): NumberTable[] {
-  if (artifact.kind === "chart")
-    return [{ title: artifact.title ?? "", columns: columnsOf(artifact.spec, artifact.data), rows: artifact.data }];
-  if (!artifact.figure) return [];
-  return readFigure(artifact.figure).axes.flatMap((axes) => axes.series.map((series, index) => toTable(axes, series, index)));
+export function toNumberTables(artifact: ArtifactData, title = ""): NumberTable[] {
+  if (artifact.kind === "chart") return [{ title, columns: columnsOf(artifact.spec, artifact.data), rows: artifact.data }];
+  return (artifact.figure?.axes ?? []).flatMap((axes) => axes.series.map((series, index) => toTable(axes, series, index)));
 }
 
 /** A column with its cells. */

@@ -1,12 +1,12 @@
 import { useLayoutEffect, useRef, useState, type PointerEvent } from "react";
-import type { ImageArtifact } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { ZoomBar } from "../../charts/zoom-bar.tsx";
 import { Picture } from "../answer/picture.tsx";
 
 const steps = [100, 150, 200, 300, 400] as const;
 
 /** Zooms a picture. 100 % is the panel's width; a larger picture can be dragged or scrolled, and zooming keeps its centre. */
-export function PictureZoom({ artifact }: { artifact: ImageArtifact }) {
+export function PictureZoom({ artifact }: { artifact: ArtifactReference }) {
   const [at, setAt] = useState(0);
   const percent = steps[at] ?? 100;
   const pane = useRef<HTMLDivElement>(null);

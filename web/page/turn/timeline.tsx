@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import type { TurnPlan } from "../../../src/protocol/turn-plan.ts";
 import { texts } from "../../texts.ts";
 import { formatDuration } from "../format.ts";
@@ -10,7 +10,7 @@ import { useElapsed } from "./use-elapsed.ts";
 
 interface TimelineProps {
   readonly turn: TurnView;
-  onOpen(artifact: ArtifactEnvelope): void;
+  onOpen(artifact: ArtifactReference): void;
 }
 
 /** Timeline of a turn: detailed while it runs, one line when it has ended. */

@@ -1,4 +1,4 @@
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import type { ChatData } from "../../../src/protocol/http-chat.ts";
 import { textOf, type ChatMessage } from "./chat-message.ts";
 import type { CallView, TurnView } from "./turn-view.ts";
@@ -31,7 +31,7 @@ interface Seen {
   gaps: TurnView["gaps"];
   result: TurnView["result"];
   readonly calls: Map<string, CallView>;
-  readonly artifacts: Map<string, ArtifactEnvelope>;
+  readonly artifacts: Map<string, ArtifactReference>;
 }
 
 function createSeen(): Seen {

@@ -1,5 +1,5 @@
 import { memo, useCallback } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import { texts } from "../../texts.ts";
 import { Answer } from "../answer/answer.tsx";
 import { Notices } from "../answer/notices.tsx";
@@ -13,7 +13,7 @@ interface TurnBlockProps {
   readonly message: ChatMessage;
   readonly isStreaming: boolean;
   readonly canRetry: boolean;
-  onOpen(turnId: string, artifact: ArtifactEnvelope, all: readonly ArtifactEnvelope[]): void;
+  onOpen(turnId: string, artifact: ArtifactReference, all: readonly ArtifactReference[]): void;
   onRetry(messageId: string): void;
 }
 
@@ -23,7 +23,7 @@ export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetr
   const artifacts = useStableArtifacts(seen.artifacts);
   const turn = { ...seen, artifacts };
   const { turnId } = turn;
-  const open = useCallback((artifact: ArtifactEnvelope) => onOpen(turnId, artifact, artifacts), [onOpen, turnId, artifacts]);
+  const open = useCallback((artifact: ArtifactReference) => onOpen(turnId, artifact, artifacts), [onOpen, turnId, artifacts]);
   const hasEnded = !turn.isRunning;
   return (
     <article className="turn" data-turn={turn.turnId} data-status={turn.isRunning ? "running" : "ended"}>
@@ -36,4 +36,4 @@ export const TurnBlock = memo(function TurnBlock({ message, isStreaming, canRetr
   );
 });
 
-const noArtifacts: readonly ArtifactEnvelope[] = [];
+const noArtifacts: readonly ArtifactReference[] = [];

@@ -1,7 +1,7 @@
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 import type { ChatData } from "../../../src/protocol/http-chat.ts";
 import type { TurnPlan } from "../../../src/protocol/turn-plan.ts";
-import type { Gap, TurnResult } from "../../../src/protocol/turn-result.ts";
+import type { Gap, RecordedResult } from "../../../src/protocol/turn-result.ts";
 
 export interface OutputPiece {
   readonly stream: "stdout" | "stderr";
@@ -37,8 +37,8 @@ export interface TurnView {
   readonly step: ChatData["step-start"] | null;
   readonly calls: readonly CallView[];
   /** The published artifacts, in order. */
-  readonly artifacts: readonly ArtifactEnvelope[];
+  readonly artifacts: readonly ArtifactReference[];
   readonly answer: string;
   readonly gaps: readonly Gap[];
-  readonly result: TurnResult | null;
+  readonly result: RecordedResult | null;
 }

@@ -1,12 +1,12 @@
 import { useMemo, useRef } from "react";
-import type { ArtifactEnvelope } from "../../../src/protocol/artifact.ts";
+import type { ArtifactReference } from "../../../src/protocol/artifact-reference.ts";
 
 /**
- * Returns the same objects for the same artifacts. A streaming message is copied at every update; without this, a chart of
- * thousands of points would be drawn again for every word of the answer.
+ * Returns the same objects for the same artifacts. A streaming message is copied at every update; without this, all charts would be drawn again for every
+ * word of the answer.
  */
-export function useStableArtifacts(artifacts: readonly ArtifactEnvelope[]): readonly ArtifactEnvelope[] {
-  const known = useRef(new Map<string, ArtifactEnvelope>());
+export function useStableArtifacts(artifacts: readonly ArtifactReference[]): readonly ArtifactReference[] {
+  const known = useRef(new Map<string, ArtifactReference>());
   const hashes = artifacts.map(({ contentHash }) => contentHash).join(" ");
   return useMemo(
     () =>

@@ -3,6 +3,7 @@ import type { StoredEvent } from "../../../history/history.ts";
 import { runCodeInterpreter } from "../../../interpreter/code-interpreter.ts";
 import type { ToolResult } from "../../../interpreter/tool-result.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../../../interpreter/interpreter-turn.ts";
+import { toArtifactReference } from "../../../protocol/artifact-reference.ts";
 import { type CellRun, type CellRunCreation, cellRunCreationSchema, cellRunSchema } from "../../../protocol/http-cells.ts";
 import type { CellStartEvent } from "../../../protocol/turn-events.ts";
 import type { LiveConversation } from "../conversations.ts";
@@ -135,7 +136,7 @@ function toCellRun(
     resultAlias,
     resultPreview: resultJson === null ? null : resultJson.slice(0, PREVIEW_CHARACTERS),
     isResultCut: (resultJson?.length ?? 0) > PREVIEW_CHARACTERS,
-    artifacts: [...artifacts],
+    artifacts: artifacts.map(toArtifactReference),
     diagnostics,
     timing,
     previous: { code: document.code, resultAlias: document.resultAlias, artifacts: document.artifacts },

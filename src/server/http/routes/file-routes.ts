@@ -28,7 +28,7 @@ function artifactRoute(parts: FileParts, type: ArtifactType): Route {
     method: "get",
     path: `/artifacts/{contentHash}.${type}`,
     operationId: type === "png" ? "getImage" : "getChart",
-    summary: type === "png" ? "Get an image." : "Get a chart: its spec and its rows.",
+    summary: type === "png" ? "Get an image." : "Get a chart, its spec and its rows, or the data behind an image.",
     query: downloadQuery,
     responses: { 200: { description: "The artifact.", contentType: artifactTypes[type] }, 304: unchanged },
     handle: (request) => getArtifact(parts, request, type),

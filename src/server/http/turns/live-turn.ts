@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../../history/history.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
-import type { TurnResult } from "../../../protocol/turn-result.ts";
+import type { RecordedResult } from "../../../protocol/turn-result.ts";
 import { createApprovals } from "../../../turn/create-approvals.ts";
 
 export interface LiveTurnOptions {
@@ -46,7 +46,7 @@ export class LiveTurn {
   }
 
   /** The result once the turn has emitted its last event, else null. */
-  get result(): TurnResult | null {
+  get result(): RecordedResult | null {
     const last = this.#events.at(-1)?.event;
     return last?.type === "turn-end" ? last.result : null;
   }

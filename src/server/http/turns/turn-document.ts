@@ -1,8 +1,9 @@
 import type { StoredEvent, StoredTurn } from "../../../history/history.ts";
+import type { ArtifactReference } from "../../../protocol/artifact-reference.ts";
 import type { CellDocument, CellRun } from "../../../protocol/http-cells.ts";
 import type { TurnDocument, TurnSummary } from "../../../protocol/http-turns.ts";
 import type { CellStartEvent, TurnEvent } from "../../../protocol/turn-events.ts";
-import type { TurnResult } from "../../../protocol/turn-result.ts";
+import type { RecordedResult } from "../../../protocol/turn-result.ts";
 import { HttpFailure } from "../http-failure.ts";
 import type { ServerParts } from "../open-parts.ts";
 
@@ -31,17 +32,26 @@ export function toTurnDocument({ history, turns }: Pick<ServerParts, "history" |
 
 /** The event with absolute URLs to this server's files. */
 export function eventWithOrigin(event: TurnEvent, origin: string): TurnEvent {
-  if (event.type === "artifact") return { ...event, artifact: { ...event.artifact, url: toAbsolute(event.artifact.url, origin) } };
+  if (event.type === "artifact") return { ...event, artifact: referenceWithOrigin(event.artifact, origin) };
   if (event.type === "answer-delta") return { ...event, text: textWithOrigin(event.text, origin) };
   return event.type === "turn-end" ? { ...event, result: resultWithOrigin(event.result, origin) } : event;
 }
 
-function resultWithOrigin(result: TurnResult, origin: string): TurnResult {
+function resultWithOrigin(result: RecordedResult, origin: string): RecordedResult {
   return {
     ...result,
     answer: textWithOrigin(result.answer, origin),
-    artifacts: result.artifacts.map((artifact) => ({ ...artifact, url: toAbsolute(artifact.url, origin) })),
+    artifacts: result.artifacts.map((artifact) => referenceWithOrigin(artifact, origin)),
     dataset: result.dataset === null ? null : { ...result.dataset, publicDataUrl: toAbsolute(result.dataset.publicDataUrl, origin) },
+  };
+}
+
+function referenceWithOrigin(artifact: ArtifactReference, origin: string): ArtifactReference {
+  const { figureData } = artifact;
+  return {
+    ...artifact,
+    url: toAbsolute(artifact.url, origin),
+    ...(figureData && { figureData: { ...figureData, url: toAbsolute(figureData.url, origin) } }),
   };
 }
 

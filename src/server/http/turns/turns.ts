@@ -5,7 +5,7 @@ import type { History, IdempotencyKey, StoredEvent } from "../../../history/hist
 import { toAbandonedResult } from "../../../history/recover-turns.ts";
 import { refuseWhatDemoCannotAnswer } from "../../../models/demo.ts";
 import type { TurnEvent } from "../../../protocol/turn-events.ts";
-import type { TurnResult } from "../../../protocol/turn-result.ts";
+import { toRecordedResult, type RecordedResult } from "../../../protocol/turn-result.ts";
 import { ellipsize } from "../../../text/clip-text.ts";
 import { type Conversation, createConversation } from "../../../turn/create-conversation.ts";
 import { runTurn } from "../../../turn/run-turn.ts";
@@ -190,14 +190,14 @@ async function answerQuestion(
   { configured, history, storesOf, log }: TurnsOptions,
   { tenant, subject, question, timeZone }: TurnStart,
   { turn, conversation, model }: { turn: LiveTurn; conversation: LiveConversation; model: Model },
-): Promise<TurnResult> {
+): Promise<RecordedResult> {
   const { turnId, conversationId } = turn;
   const stores = storesOf(tenant);
   const onEvent = (event: TurnEvent): void => {
     if (event.type !== "turn-end") turn.push(event);
   };
   try {
-    return await runTurn(configured.runtime, {
+    const result = await runTurn(configured.runtime, {
       ...configured.openConversation({
         conversation: toConversation(history, conversation),
         tenant,
@@ -213,6 +213,7 @@ async function answerQuestion(
       onEvent,
       signal: turn.signal,
     });
+    return toRecordedResult(result);
   } catch (error) {
     log.error("turn_failed", { turn: turnId, reason: (error as Error).message });
     const detail = "The turn failed because of an internal error. See the server log.";
