@@ -71,11 +71,17 @@ const nondeterministic: readonly RegExp[] = [
   /["'](now|today)["']/,
   /\b(default_rng|RandomState|SeedSequence)\s*\(\s*\)/,
   /\b(urandom|getrandom|uuid1|uuid4|secrets|SystemRandom|getpid|tempfile|threading|subprocess|multiprocessing|asyncio|fork)\b/,
-  /\b(import|from)[ \t][\w \t,.]*\btime\b/,
   /(?<![.\w])(exec|eval|__import__|import_module)\s*\(/, // the code they run is not in the text
 ];
 
 /** Guesses from the text whether running the code again gives the same state. When in doubt, returns false. */
 export function looksDeterministic(code: string): boolean {
-  return !nondeterministic.some((pattern) => pattern.test(code));
+  return !importsTime(code) && !nondeterministic.some((pattern) => pattern.test(code));
+}
+
+function importsTime(code: string): boolean {
+  return code.split(/[^\w \t,.]+/).some((words) => {
+    const start = words.search(/\b(?:import|from)[ \t]/);
+    return start >= 0 && /\btime\b/.test(words.slice(start));
+  });
 }

@@ -112,7 +112,7 @@ function withoutContent(message: string): string {
   const position = (/\(line \d+ column \d+\)/.exec(message) ?? /at position \d+/.exec(message))?.[0];
   const problem = /^(?:Unexpected end of JSON input|Bad [\w ]+|Expected [^"]*?(?=in JSON)|Unterminated [\w ]+)/
     .exec(message)?.[0]
-    .replace(/ in JSON.*$/, "")
+    .split(" in JSON", 1)[0]!
     .trim();
   return [problem ?? "unexpected character", ...(position === undefined ? [] : [position])].join(" ");
 }

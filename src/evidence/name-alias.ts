@@ -52,7 +52,7 @@ const MAX_STEM_CHARACTERS = 48;
 function toStem(name: string, fallback: string): string {
   const ascii = name.normalize("NFKD").replaceAll(/\p{M}/gu, "");
   const words = ascii.replaceAll(/[^A-Za-z0-9]+/g, "_").slice(0, MAX_STEM_CHARACTERS);
-  const stem = words.replace(/^_+/, "").replace(/_+$/, "");
+  const stem = words.replace(/^_/, "").replace(/_$/, "");
   if (stem === "") return fallback;
   return /^\d/.test(stem) ? `${fallback}_${stem}` : stem;
 }

@@ -37,10 +37,16 @@ function blankCommentsAndStrings(script: string): string {
   return script.replaceAll(commentsAndStrings, (text) => {
     if (/^[#\\]/.test(text)) return " ".repeat(text.length);
     const hasFields = /^[br]?[ft]/i.test(text);
-    const inside: string = hasFields ? text.replaceAll(/:[^{}()[\]\n]*(?=[{}])|["'\\#]/g, blank) : blank(text);
+    const inside: string = hasFields ? text.replaceAll(/:[^{}()[\]\n]*[{}]?|["'\\#]/g, blankSpecification) : blank(text);
     const isCutOff = inside.split("{").length !== inside.split("}").length; // a quote inside a field ended the match early
     return `${isCutOff ? "\0" : '"'}${inside.slice(1, -1)}"`.slice(0, text.length);
   });
+}
+
+/** A format specification ends at a brace; in other text only what could begin a string or a comment is blanked. */
+function blankSpecification(text: string): string {
+  const end = text.at(-1)!;
+  return end === "{" || end === "}" ? blank(text.slice(0, -1)) + end : text.replaceAll(/["'\\#]/g, " ");
 }
 
 function blank(text: string): string {
@@ -88,7 +94,7 @@ function findInBrackets(code: string): Found | null {
         !/[\w)\]}"][^\S\n]*$/.test(before) ||
         /\b(?:and|assert|elif|if|in|is|not|or|return|while)\s*$/.test(before);
       if (isList && isLessOrMore.test(before.replace(makesList, ""))) return { index, what: reasonsForCpython.comparison };
-      open.push({ isRound: /(?<![\w.]|\bdef\s+)round\s*$/.test(before), isValue, hasList: isList });
+      open.push({ isRound: /(?<![\w.]|\bdef\s{1,8})round\s*$/.test(before), isValue, hasList: isList });
     } else {
       const closed = open.pop();
       if (closed === undefined || !closed.isValue || !closed.hasList) continue;
@@ -99,7 +105,7 @@ function findInBrackets(code: string): Found | null {
   return null;
 }
 
-const makesList = /(?<![\w.]|\bdef\s+)(?:list|set|frozenset|sorted)\s*$/;
+const makesList = /(?<![\w.]|\bdef\s{1,8})(?:list|set|frozenset|sorted)\s*$/;
 const isLessOrMore = /(?<![-<>=])[<>]=?\s*(?:\(\s*)*$/;
 const float = String.raw`(?:\d[\d_]*\.[\d_]*(?:e[+-]?\d+)?|\.\d[\d_]*(?:e[+-]?\d+)?|\d[\d_]*e[+-]?\d+)`;
 const wrongInMonty: readonly { readonly pattern: RegExp; readonly what: string }[] = [

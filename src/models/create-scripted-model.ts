@@ -124,16 +124,15 @@ function toStream(
 /** Streams texts a few words at a time and inputs in pieces, as a real provider does. */
 function toParts(part: LanguageModelV4Content, id: string): LanguageModelV4StreamPart[] {
   if (part.type === "text") {
-    const deltas = splitText(part.text, 12).map((delta) => ({ type: "text-delta" as const, id, delta }));
+    const deltas = (part.text.match(FEW_WORDS) ?? []).map((delta) => ({ type: "text-delta" as const, id, delta }));
     return [{ type: "text-start", id }, ...deltas, { type: "text-end", id }];
   }
   if (part.type !== "tool-call") return [];
   const { toolCallId, toolName, input } = part;
-  const deltas = splitText(input, 2_000).map((delta) => ({ type: "tool-input-delta" as const, id: toolCallId, delta }));
+  const deltas = (input.match(TWO_KILOBYTES) ?? []).map((delta) => ({ type: "tool-input-delta" as const, id: toolCallId, delta }));
   return [{ type: "tool-input-start", id: toolCallId, toolName }, ...deltas, { type: "tool-input-end", id: toolCallId }, part];
 }
 
-/** Splits a text into pieces of at least `length` characters. A piece ends at white space or at the end, so a surrogate pair is never cut. */
-function splitText(text: string, length: number): string[] {
-  return text.match(new RegExp(`[\\s\\S]{1,${length}}\\S*\\s?`, "gu")) ?? [];
-}
+/** Each piece ends at white space or at the end, so a surrogate pair is never cut. */
+const FEW_WORDS = /[^]{1,12}\S*\s?/gu;
+const TWO_KILOBYTES = /[^]{1,2000}\S*\s?/gu;

@@ -36,7 +36,7 @@ const helperDirectory = path.join(import.meta.dirname, "..", "..", "python", "sl
 
 /** Reads the public helpers and the first paragraph of their docstrings from the Python sources. */
 export function readHelperDocs(): HelperDoc[] {
-  const exported = /__all__ = \[([^\]]*)\]/.exec(readFileSync(path.join(helperDirectory, "__init__.py"), "utf8"))?.[1] ?? "";
+  const exported = /__all__ = \[([^\][]*)\]/.exec(readFileSync(path.join(helperDirectory, "__init__.py"), "utf8"))?.[1] ?? "";
   const names = [...exported.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
   const files = readdirSync(helperDirectory).filter((file) => file.endsWith(".py"));
   const sources = files.map((file) => readFileSync(path.join(helperDirectory, file), "utf8"));
@@ -44,13 +44,13 @@ export function readHelperDocs(): HelperDoc[] {
 }
 
 function readHelperDoc(name: string, sources: readonly string[]): HelperDoc {
-  const pattern = new RegExp(`^def ${name}\\(([\\s\\S]*?)\\)(?: -> [^:]+)?:\\n\\s+r?"""([\\s\\S]*?)(?:\\n\\n|""")`, "m");
-  for (const source of sources) {
-    const [, parameters, summary] = pattern.exec(source) ?? [];
-    if (parameters === undefined || summary === undefined) continue;
-    return { name, signature: `${name}(${withoutTypes(parameters)})`, summary: summary.replaceAll(/\s+/g, " ").trim() };
-  }
-  return { name, signature: `${name}(…)`, summary: "" };
+  const start = `\ndef ${name}(`;
+  const source = sources.find((text) => text.includes(start));
+  if (source === undefined) return { name, signature: `${name}(…)`, summary: "" };
+  const [head = "", docstring = ""] = source.slice(source.indexOf(start) + start.length).split('"""', 2);
+  const parameters = head.slice(0, head.lastIndexOf(")"));
+  const [summary = ""] = docstring.split("\n\n", 1);
+  return { name, signature: `${name}(${withoutTypes(parameters)})`, summary: summary.replaceAll(/\s+/g, " ").trim() };
 }
 
 /** Reduces a parameter list to names and defaults. */
@@ -67,13 +67,12 @@ function withoutTypes(parameters: string): string {
     } else current += character;
   }
   if (current.trim() !== "") parts.push(current);
-  return parts
-    .map((part) =>
-      part
-        .trim()
-        .replace(/^(\*{0,2}\w+): .*?(?:( = )(.*))?$/, (_, name: string, equals?: string, value?: string) =>
-          equals ? `${name}=${value!}` : name,
-        ),
-    )
-    .join(", ");
+  return parts.map((part) => withoutType(part.trim())).join(", ");
+}
+
+function withoutType(parameter: string): string {
+  const colon = parameter.indexOf(": ");
+  if (colon < 0) return parameter;
+  const equals = parameter.indexOf(" = ", colon);
+  return parameter.slice(0, colon) + (equals < 0 ? "" : `=${parameter.slice(equals + 3)}`);
 }

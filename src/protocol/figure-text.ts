@@ -28,7 +28,7 @@ function toTimeText(milliseconds: number, zone: string | undefined, nanoseconds?
   const offset = zone === undefined ? "" : readOffset(utc, zone);
   const local = new Date(utc.getTime() + toMinutes(offset) * 60_000);
   const [date, digits = ""] = local.toISOString().slice(0, -1).split(".");
-  const fraction = `${digits}${String(rest % 1_000_000).padStart(6, "0")}`.replace(/(?:000)+$/, "");
+  const fraction = `${digits}${String(rest % 1_000_000).padStart(6, "0")}`.replace(/(?:000){1,3}$/, "");
   return `${date}${fraction === "" ? "" : `.${fraction}`}${offset}`;
 }
 

@@ -2,7 +2,7 @@ import { MIN_COVERAGE, toSparseVerdict, type CoverageVerdict, type PlottedSeries
 import { DAY, distinct } from "./time-steps.ts";
 
 /** A step like `7D`, `15min` or `1M`: a count and a unit. The same sizes as `freq` in Python. */
-export const cadencePattern = /^\s*(?<count>[1-9]\d*)?\s*(?<unit>ms|s|min|h|D|W(?:-[A-Z]{3})?|[MQY][ES]?)\s*$/;
+export const cadencePattern = /^\s*(?:(?<count>[1-9]\d*)\s*)?(?<unit>ms|s|min|h|D|W(?:-[A-Z]{3})?|[MQY][ES]?)\s*$/;
 
 const milliseconds: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: DAY / 1440, h: DAY / 24, D: DAY, W: 7 * DAY };
 const months: Readonly<Record<string, number>> = { M: 1, Q: 3, Y: 12 };

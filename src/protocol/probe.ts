@@ -18,7 +18,7 @@ export function parseProbe(line: string): { source: string; fields: Record<strin
   const head = /^\[([\w-]+)\] /.exec(line);
   if (head === null) return null;
   const fields: Record<string, ProbeValue> = {};
-  for (const [, name, value] of line.slice(head[0].length).matchAll(/(\w+)=("(?:[^"\\]|\\.)*"|\S+)/g)) {
+  for (const [, name, value] of line.slice(head[0].length).matchAll(/(?:^| )(\w+)=("(?:[^"\\]|\\.)*"|\S+)/g)) {
     try {
       fields[name!] = JSON.parse(value!) as ProbeValue;
     } catch {

@@ -97,7 +97,9 @@ function parseKeepingDigits(text: string): unknown {
 function parseNonFinite(text: string): ParsedText | null {
   if (!/^\s*[[{]/.test(text) || !/NaN|Infinity/.test(text)) return null;
   try {
-    const finite = text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?Infinity|NaN/g, (found) => (found.startsWith('"') ? found : "null"));
+    const finite = text.replaceAll(/"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|-?Infinity|NaN/g, (found) =>
+      found.startsWith('"') ? found : "null",
+    );
     return { value: parseKeepingDigits(finite), strict: false };
   } catch {
     return null;

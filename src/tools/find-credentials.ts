@@ -45,7 +45,8 @@ function isCredentialText(text: string): boolean {
 /** `Basic` with an encoded user name and password, unlike "Basic Plan2". */
 function isBasicHeader(text: string): boolean {
   const encoded = /^\s{0,8}basic\s{1,8}([a-z0-9+/]{4,9999}={0,2})\s{0,8}$/i.exec(text)?.[1];
-  return encoded !== undefined && /^[ -~]*:[ -~]*$/.test(Buffer.from(encoded, "base64").toString("latin1"));
+  const decoded = Buffer.from(encoded ?? "", "base64").toString("latin1");
+  return decoded.includes(":") && /^[ -~]+$/.test(decoded);
 }
 
 const MAX_NAME_CHARACTERS = 200;

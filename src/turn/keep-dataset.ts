@@ -78,6 +78,6 @@ function findUsedItems({ conversation, earlierAliases, ledger }: DatasetSources)
   const inputs = before.size === 0 ? "" : ledger.calls.map(({ input }) => JSON.stringify(input) ?? "").join("\n");
   return evidence
     .aliases()
-    .filter((alias) => !before.has(alias) || new RegExp(`\\b${alias}\\b`).test(inputs))
+    .filter((alias) => !before.has(alias) || new RegExp(`\\b${RegExp.escape(alias)}\\b`).test(inputs))
     .map((alias) => evidence.get(alias)!);
 }

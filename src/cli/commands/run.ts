@@ -166,7 +166,7 @@ function toLimits(timeoutS: string | undefined, memoryMb: string | undefined): S
 
 function toNumber(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  const value = /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isFinite(value) || value <= 0) throw wrong(`${flag} must be a positive number, not ${text}.`);
   return value;
 }

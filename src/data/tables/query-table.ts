@@ -177,7 +177,7 @@ function unreadable(alias: string, why: string): TableRefusal {
   if (/out of memory|unable to allocate|: $/i.test(why)) return outOfMemory(alias, why);
   return {
     code: "DATA_UNREADABLE",
-    why: `Cannot read ${alias}: ${why.replace(/[\s.]+$/, "")}.`,
+    why: `Cannot read ${alias}: ${why.replace(/(?<![\s.])[\s.]+$/, "")}.`,
     hints: ["Fix the file, or store its readable part under another name with store_data."],
   };
 }

@@ -42,7 +42,7 @@ async function hostAptOptions(signal: AbortSignal | undefined): Promise<string[]
   const dump = await runProgram({ program: "apt-config", args: ["dump", "--format", '%f "%v";%n'], signal });
   return dump
     .split("\n")
-    .filter((line) => /^Acquire::(https?::(Proxy|CaInfo)|Retries)\b.* ".+";$/i.test(line))
+    .filter((line) => /^Acquire::(?:https?::(?:Proxy|CaInfo)|Retries)\b[^"]* "[^"]+";$/i.test(line))
     .map((line) => `--aptopt=${line}`);
 }
 

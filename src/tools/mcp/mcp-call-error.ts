@@ -142,13 +142,15 @@ function withoutSecretParts(url: string): string {
   return `${origin}${pathname}`;
 }
 
-const systemCodes = /^(?:E[A-Z0-9]+|EAI_\w+|UND_ERR_\w+|ERR_(?:TLS|SSL)_\w+|CERT_\w+|\w+_CERT\w*)$/;
+function isSystemCode(code: string): boolean {
+  return /^(?:E[A-Z0-9]+|(?:EAI|UND_ERR|ERR_TLS|ERR_SSL|CERT)_\w+)$/.test(code) || (code.indexOf("_CERT") > 0 && /^\w+$/.test(code));
+}
 
 /** The first error code of the operating system, TLS or fetch in the chain of causes. */
 function systemCodeOf(error: unknown): string | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     const { code } = cause as { code?: unknown };
-    if (typeof code === "string" && systemCodes.test(code) && !(cause instanceof SdkError)) return code;
+    if (typeof code === "string" && isSystemCode(code) && !(cause instanceof SdkError)) return code;
   }
   return undefined;
 }

@@ -14,6 +14,11 @@ const result =
   '{"start":812345.67,"end":790100.12,"share":0.0274,"byVenue":[{"venue":"Harbour","btc":35000},{"venue":"Quarry","btc":-63680.4}]}';
 
 describe("a number of an answer", () => {
+  test.each(["81234,5", "1.081.234,5"])("is accepted when a result has it with a decimal comma: %s", (shown) => {
+    const exact = shown.replaceAll(".", "").replace(",", ".");
+    expect(unknownIn(`It is ${exact} now.`, shown)).toEqual([]);
+  });
+
   test.each([
     "Reserves fell from 812,345.67 to 790,100.12.",
     "Reserves fell from 812,346 to 790,100, about 812 thousand to 0.79M.",

@@ -117,7 +117,7 @@ const MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*";
 const nonQuantities: readonly RegExp[] = [
   /`[^`\n]*`/g,
   /\]\([^()\s]{0,2000}\)/g, // target of a link
-  /\b[a-z][a-z\d+.-]*:\/\/\S+/gi,
+  /\b[a-z][a-z\d+.-]{0,20}:\/\/\S+/gi,
   /^[ \t>]*\d{1,3}[.)](?=\s)/gm, // list item
   /^[ \t]*#{1,6}[ \t]+\d+(?:\.\d+)*\.?(?=\s)/gm,
   /\b(?:figures?|charts?|tables?|steps?|sections?|notes?|items?|points?|no\.?|number|version|python|turn)\s+#?\d+(?:\.\d+)*/gi,
@@ -166,7 +166,7 @@ const factorsBySuffix: Readonly<Record<string, number>> = {
   ...{ B: 1e9, bn: 1e9, billion: 1e9 },
   ...{ T: 1e12, tn: 1e12, trillion: 1e12 },
 };
-const suffixes = ["%", "‰", "percent", "per cent", "bps?", "pp", "x", ...Object.keys(factorsBySuffix)].join("|");
+const suffixes = ["%", "‰", "percent", "per cent", "bps?", "pp", "x", ...Object.keys(factorsBySuffix).map(RegExp.escape)].join("|");
 const NUMBER = new RegExp(
   [
     String.raw`(?<![\p{L}\p{N}_])(?<!\d[.,])`,
@@ -209,8 +209,9 @@ function readDigits(digits: string): WrittenValue[] {
 function unitOf(text: string): number {
   const [integer = "", fraction] = text.split(".");
   if (fraction !== undefined) return 10 ** -fraction.length;
-  const zeros = /0*$/.exec(integer)![0].length;
-  return 10 ** Math.min(zeros, integer.length - 1);
+  let zeros = 0;
+  while (zeros < integer.length - 1 && integer.at(-1 - zeros) === "0") zeros += 1;
+  return 10 ** zeros;
 }
 
 /** The numbers that the model has read. Lookups accept other ways to write them: rounded, as a share or percentage, in thousands or millions. */
@@ -246,7 +247,8 @@ function readDataNumbers(text: string): number[] {
   for (const [digits] of text.matchAll(/\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?/g)) found.add(Number(digits));
   for (const [digits] of text.matchAll(/\d{1,3}(?:[,' \u2019\u00a0\u202f_]\d{3})+(?:\.\d+)?/g))
     found.add(Number(digits.replaceAll(/[^\d.]/g, "")));
-  for (const [digits] of text.matchAll(/\d{1,3}(?:\.\d{3})*,\d+/g)) found.add(Number(digits.replaceAll(".", "").replace(",", ".")));
+  for (const [digits] of text.matchAll(/(?<![\d.])(?:\d{1,3}(?:\.\d{3})+|\d+),\d+/g))
+    found.add(Number(digits.replaceAll(".", "").replace(",", ".")));
   return [...found];
 }
 

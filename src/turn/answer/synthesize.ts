@@ -164,7 +164,9 @@ export function findMissingSentences(
 }
 
 function mentions(answer: string, { label, artifact }: LabelledArtifact): boolean {
-  return new RegExp(`\\b${label}\\b`, "i").test(answer) || answer.includes(artifact.url) || answer.includes(artifact.contentHash);
+  return (
+    new RegExp(`\\b${RegExp.escape(label)}\\b`, "i").test(answer) || answer.includes(artifact.url) || answer.includes(artifact.contentHash)
+  );
 }
 
 export interface LabelledArtifact {

@@ -12,11 +12,16 @@ export interface Mention {
   readonly offset: number;
 }
 
-/** Finds where the text first names each artifact. Artifacts that it never names are left out. */
+/** Finds where the text first names each artifact, such as `Figure 2`. Artifacts that it never names are left out. */
 export function findMentions(text: string, names: readonly string[]): Mention[] {
+  const offsets = new Map<string, number>();
+  for (const { 0: name, index } of text.matchAll(/\b[a-z]+ \d+\b/gi)) {
+    const key = name.toLowerCase();
+    if (!offsets.has(key)) offsets.set(key, index);
+  }
   return names.flatMap((name, index) => {
-    const match = new RegExp(String.raw`\b${name}\b`, "i").exec(text);
-    return match ? [{ index, offset: match.index }] : [];
+    const offset = offsets.get(name.toLowerCase());
+    return offset === undefined ? [] : [{ index, offset }];
   });
 }
 

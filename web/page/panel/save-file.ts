@@ -13,7 +13,7 @@ export function fileName(title: string, ending: string): string {
   const stem = title
     .normalize("NFKD")
     .replaceAll(/[^\w]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
+    .replaceAll(/^-|-$/g, "")
     .slice(0, 60)
     .toLowerCase();
   return `${stem === "" ? "sluice" : stem}.${ending}`;

@@ -145,7 +145,7 @@ interface DirtyBytes {
 /** Memory that was written to. Clean pages belong to the page cache of the snapshot's files. */
 async function readDirtyBytes(pid: number): Promise<DirtyBytes> {
   const text = await readFile(`/proc/${pid}/smaps_rollup`, "latin1").catch(() => "");
-  const read = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  const read = (name: string): number => Number(new RegExp(`^${RegExp.escape(name)}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
   return { privateBytes: read("Private_Dirty"), sharedBytes: read("Shared_Dirty") };
 }
 
