@@ -154,3 +154,66 @@ describe("coverage events", () => {
     expect(result.gaps).toEqual([]);
   });
 });
+
+describe("a drawing that hides coverage", () => {
+  const ask = async (...steps: StepReply[]): Promise<TestTurn & { readonly result: TurnResult }> => {
+    const turn = testTurn({
+      model: scriptedModel({ plan: { chartIntent: "explicit" }, steps: [call("get_reserves"), ...steps] }),
+      question: "Plot the net inflow by day.",
+      tools: [getReserves],
+    });
+    return { ...turn, result: await runTurn(runtime, turn.request) };
+  };
+  const inflow = 'plt.bar(changes.index, changes.total_change / 1e3, label="Inflow")\n';
+  const save = 'plt.legend()\nsave_figure("Bars of the net inflow by day", title="Net inflow")';
+  const said = final("Harbour was listed. Figure 1, Chart 1.");
+  const hidden = (drawn: string, label: string): string =>
+    `Net inflow: The ${drawn} draws changes of coverage as part of "${label}" without naming them: Harbour was first listed on 2025-03-03 with 35,000.`;
+
+  test("of a later cell forces an edit, which can name the entity", async () => {
+    const edit = call("python_code_edit", {
+      edits: [{ oldText: "plt.legend()", newText: 'plt.annotate("Harbour is new", (0.5, 0.5), xycoords="axes fraction")' }],
+    });
+    const turn = await ask(cell(derive, ["get_reserves_1"]), cell(`${inflow}${save}`, ["get_reserves_1"], ["image"]), edit, said);
+    expect(forced(turn)).toEqual([undefined, undefined, undefined, "python_code_edit", undefined]);
+    expect(turn.result.gaps.map(({ code }) => code)).toEqual(["coverage_events"]);
+    expect(turn.result.artifacts).toHaveLength(1);
+  });
+
+  test("becomes a gap if it stays as it was", async () => {
+    const edit = call("python_code_edit", { edits: [{ oldText: "1e3", newText: "1e6" }] });
+    const back = call("python_code_edit", { edits: [{ oldText: "1e6", newText: "1e3" }] });
+    const turn = await ask(cell(`${derive}${inflow}${save}`, ["get_reserves_1"], ["image"]), edit, back, said);
+    expect(forced(turn)).toEqual([undefined, undefined, "python_code_edit", "python_code_edit", undefined]);
+    expect(turn.result.gaps[0]).toEqual({ code: "unnamed_coverage", severity: "minor", detail: hidden("figure", "Inflow") });
+    expect(turn.result.confidence.level).toBe("medium");
+  });
+
+  test("of render_chart forces an edit of the cell whose result it shows, and is replaced", async () => {
+    const spec = { type: "line", xKey: "when", series: [{ key: "total" }] };
+    const rows = 'set_result(changes.reset_index(names="when").rename(columns={"total_change": "total"})[["when", "total"]][1:])';
+    const chart = (alias: string): StepReply => call("render_chart", { alias, spec, title: "Net inflow" });
+    const edit = call("python_code_edit", { edits: [{ oldText: "total_change", newText: "stable_entities_change" }] });
+    const turn = await ask(cell(`${derive}${rows}`, ["get_reserves_1"]), chart("result_1"), edit, chart("result_2"), said);
+    expect(forced(turn)).toEqual([undefined, undefined, undefined, "python_code_edit", undefined, undefined]);
+    expect(turn.result.gaps.map(({ code }) => code)).toEqual(["coverage_events"]);
+    const unrepaired = await ask(
+      cell(`${derive}${rows}`, ["get_reserves_1"]),
+      cell("1", ["get_reserves_1"]),
+      chart("result_1"),
+      chart("result_1"),
+      said,
+    );
+    expect(forced(unrepaired)).toEqual([undefined, undefined, undefined, undefined, "render_chart", undefined]);
+    expect(unrepaired.result.gaps[0]!.detail).toBe(hidden("chart", "total"));
+  });
+
+  test("of render_chart in a cell forces an edit, and a label that names coverage is enough", async () => {
+    const chart =
+      'render_chart({"type": "bar", "xKey": "period", "series": [{"key": "coverage_change", "label": "Change"}]}, changes.reset_index()[1:], title="Net inflow")';
+    const edit = call("python_code_edit", { edits: [{ oldText: '"Change"', newText: '"Coverage"' }] });
+    const turn = await ask(cell(`${derive}${chart}`, ["get_reserves_1"], ["chart"]), edit, said);
+    expect(forced(turn)).toEqual([undefined, undefined, "python_code_edit", undefined]);
+    expect(turn.result.gaps.map(({ code }) => code)).toEqual(["coverage_events"]);
+  });
+});

@@ -145,6 +145,7 @@ export const texts = {
     gapTitles: {
       chart_not_rendered: "The chart was not drawn",
       low_coverage: "Low coverage",
+      unnamed_coverage: "Hidden coverage",
       coverage_events: "Coverage events",
       server_unavailable: "A source was not reachable",
       tools_unavailable: "No source was reachable",

@@ -6,6 +6,7 @@ import { orAbort } from "../concurrency/or-abort.ts";
 import { SluiceError, toModelCode } from "../errors/sluice-error.ts";
 import { createToolError, type ToolError } from "../errors/tool-error.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import { readCoverage, type Coverage } from "../protocol/coverage-event.ts";
 import type { CellArtifact, CellOutcome } from "../protocol/outcome.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { CodeInterpreterCall } from "./call-contract/code-interpreter-call.ts";
@@ -127,7 +128,15 @@ export async function runValidCall(
   const outcome = cellUndone ? { ...ran, diagnostics: { ...ran.diagnostics, cellUndone } } : ran;
   turn.last = { call, isCommitted: outcome.status === "ok" };
   const published = turn.publishes && outcome.status === "ok" ? await publish(turn, outcome, { tool, call }) : {};
-  return toToolResult({ tool, outcome, ...published }, { evidence, keepsSandbox });
+  if (outcome.status === "ok") keepCoverage(turn, readCoverage(outcome.diagnostics));
+  return toToolResult({ tool, outcome, ...published }, { evidence, coverage: turn.coverage, keepsSandbox });
+}
+
+/** Of more cells, the last ones: a connection of an MCP client can run any number of cells. */
+const MAX_COVERAGE_CELLS = 20;
+
+function keepCoverage(turn: InterpreterTurn, coverage: Coverage): void {
+  if (coverage.series.length > 0) turn.coverage = [...turn.coverage, coverage].slice(-MAX_COVERAGE_CELLS);
 }
 
 /** Returns the turn's cell session. If it cannot be opened, emits a probe and throws. */

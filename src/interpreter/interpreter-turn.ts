@@ -3,6 +3,7 @@ import type { CellSession } from "../cells/open-cell-session.ts";
 import { createLimiter, type Limiter } from "../concurrency/create-limiter.ts";
 import { UsageError } from "../errors/sluice-error.ts";
 import type { EvidenceStore } from "../evidence/evidence-store.ts";
+import type { Coverage } from "../protocol/coverage-event.ts";
 import type { ProbeSink } from "../protocol/probe.ts";
 import type { ByteCount } from "../sandbox/arriving-contents.ts";
 import type { SandboxLimits } from "../sandbox/contract.ts";
@@ -33,6 +34,8 @@ export interface InterpreterTurn {
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Calls of a turn run one at a time: checks, cell and publishing. */
   readonly queue: Limiter;
+  /** What successful cells noted about coverage: drawings of later cells and charts are compared with it. */
+  coverage: readonly Coverage[];
   sandbox: TurnSandbox | null;
   last: LastCall | null;
   disposed: boolean;
@@ -54,7 +57,7 @@ export type InterpreterTurnOptions = Pick<InterpreterTurn, "id" | "evidence" | "
   Partial<Pick<InterpreterTurn, "onProbe" | "publishes">>;
 
 export function createInterpreterTurn({ onProbe = () => {}, publishes = true, ...options }: InterpreterTurnOptions): InterpreterTurn {
-  const state = { artifactBytes: { bytes: 0 }, sandbox: null, last: null, disposed: false };
+  const state = { artifactBytes: { bytes: 0 }, coverage: [], sandbox: null, last: null, disposed: false };
   return { ...options, ...state, onProbe, publishes, queue: createLimiter({ places: 1 }) };
 }
 

@@ -12,10 +12,11 @@ import type { ChartArtifact } from "../protocol/artifact.ts";
 import { chartSpecSchema, maxChartRows, type ChartRow, type ChartSpec } from "../protocol/chart-spec.ts";
 import { checkChart } from "../protocol/check-chart.ts";
 import { checkChartCoverage } from "../protocol/check-chart-coverage.ts";
+import type { Coverage } from "../protocol/coverage-event.ts";
 import { cadencePattern } from "../protocol/judge-by-cadence.ts";
 import { clipText } from "../text/clip-text.ts";
 import { toFailureToolError } from "./code-interpreter.ts";
-import { toFindings, type Finding } from "./findings.ts";
+import { findHiddenCoverage, toFindings, type Finding } from "./findings.ts";
 
 const TOOL = "render_chart";
 /** An error lists this many names and counts the rest. */
@@ -52,6 +53,8 @@ export interface RenderChartOptions {
   readonly artifacts: ArtifactStore;
   /** Without it, only JSON can be drawn. */
   readonly readRows?: ReadChartRows | undefined;
+  /** What the cells of the turn noted about coverage. */
+  readonly coverage?: readonly Coverage[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -60,7 +63,7 @@ export interface RenderChartOptions {
  * `signal.reason`.
  */
 export async function renderChart(options: RenderChartOptions): Promise<ChartAnswer> {
-  const { input, evidence, artifacts } = options;
+  const { input, evidence, artifacts, coverage = [] } = options;
   const refusal = { tool: TOOL, lead: "Nothing was drawn", code: "CHART_INVALID", examples: [example] } as const;
   const parsed = parseArguments(renderChartCallSchema, input, refusal);
   if (!parsed.ok) return parsed;
@@ -87,7 +90,7 @@ export async function renderChart(options: RenderChartOptions): Promise<ChartAns
     return {
       ok: true,
       artifact: { schemaVersion: 1, kind: "chart", ...toStoredBytes(stored), spec, data: rows, ...(title === undefined ? {} : { title }) },
-      findings: toFindings(diagnostics, "chart"),
+      findings: [...toFindings(diagnostics, "chart"), ...findHiddenCoverage([{ kind: "chart", title, spec, data: rows }], coverage)],
       notes: toDiagnosticNotes(diagnostics),
     };
   } catch (error) {

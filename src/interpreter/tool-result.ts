@@ -3,13 +3,14 @@ import { createToolError, type ToolError, type ToolErrorDetail } from "../errors
 import type { EvidenceItem, EvidenceStore } from "../evidence/evidence-store.ts";
 import { describeWhatSurvives, interpreterHints, omittedOutputMark, toDiagnosticNotes } from "../prompts/interpreter-tools.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
+import type { Coverage } from "../protocol/coverage-event.ts";
 import type { Figure, FigureAxis, FigureSeries } from "../protocol/figure.ts";
 import { createTickLabels, toPlaceText } from "../protocol/figure-text.ts";
 import type { CellError, CellOutcome, CellStatus } from "../protocol/outcome.ts";
 import { clipMiddle, clipText } from "../text/clip-text.ts";
 import { parseExactJson } from "../text/json.ts";
 import type { ToolCallResult } from "../tools/tool.ts";
-import { describeFindings, toFindings, type Finding } from "./findings.ts";
+import { describeFindings, findHiddenCoverage, toFindings, type Finding } from "./findings.ts";
 
 /** What a call of `code_interpreter` or `python_code_edit` returned. `text` is JSON within a budget: it counts what it leaves out and names the alias that has all of it. */
 export interface ToolResult extends ToolCallResult {
@@ -43,16 +44,19 @@ export interface ToolResultParts {
 export interface ToolResultContext {
   /** Holds the result under its alias. */
   readonly evidence: EvidenceStore;
+  /** What the cells of the turn noted about coverage, this cell included. */
+  readonly coverage?: readonly Coverage[] | undefined;
   /** Whether the next cell runs in the same sandbox. Default: true. */
   readonly keepsSandbox?: boolean | undefined;
 }
 
 export function toToolResult(
   { tool, outcome, error, artifacts = [], resultAlias = null }: ToolResultParts,
-  { evidence, keepsSandbox = true }: ToolResultContext,
+  { evidence, coverage = [], keepsSandbox = true }: ToolResultContext,
 ): ToolResult {
   const failure = error ?? (outcome === undefined ? null : toCellError(outcome, tool));
   const aliases = resultAlias === null ? [] : [resultAlias];
+  const findings = outcome?.status === "ok" ? findFlaws(outcome, coverage) : [];
   const result = {
     status: outcome === undefined ? ("refused" as const) : failure === null ? ("ok" as const) : ("error" as const),
     outcome: outcome ?? null,
@@ -61,8 +65,8 @@ export function toToolResult(
     resultAlias,
     aliases,
     cutAliases: aliases.filter((alias) => !isShownInFull(evidence.get(alias)!)),
-    findings: outcome?.status === "ok" ? toFindings(outcome.diagnostics, "figure") : [],
-    repair: outcome === undefined ? null : toRepair(outcome),
+    findings,
+    repair: outcome === undefined ? null : toRepair(outcome, findings),
   };
   return { ...result, text: toModelText(result, evidence, keepsSandbox) };
 }
@@ -127,13 +131,18 @@ function toPosition(position: number | undefined): number | undefined {
   return position !== undefined && Number.isSafeInteger(position) && position >= 0 ? position : undefined;
 }
 
+function findFlaws({ diagnostics, artifacts }: CellOutcome, coverage: readonly Coverage[]): Finding[] {
+  return [...toFindings(diagnostics, "figure"), ...findHiddenCoverage(artifacts, coverage)];
+}
+
 const MAX_REASON_CHARACTERS = 500;
 
 /** Returns why the code should be edited before the turn goes on, or null if an edit is not needed or would not help. */
-export function toRepair({ status, diagnostics, error }: CellOutcome): Repair | null {
+export function toRepair(outcome: CellOutcome, found?: readonly Finding[]): Repair | null {
+  const { status, error } = outcome;
   if (status === "sandbox_lost") return null; // not the code's fault
   if (status === "ok") {
-    const findings = toFindings(diagnostics, "figure");
+    const findings = found ?? findFlaws(outcome, []);
     return findings.length === 0 ? null : { tool: "python_code_edit", because: describeFindings(findings) };
   }
   const because = error === undefined ? `The cell ended as ${status}.` : clipText(describeCellError(error), MAX_REASON_CHARACTERS);

@@ -1,4 +1,4 @@
-import { describeCoverageEvent, readCoverageEvents } from "../protocol/coverage-event.ts";
+import { describeCoverageEvent, readCoverage } from "../protocol/coverage-event.ts";
 import type { CellStatus } from "../protocol/outcome.ts";
 import { clipText } from "../text/clip-text.ts";
 import { isRecord } from "../text/json.ts";
@@ -91,6 +91,28 @@ export function describeSparseSeries(drawn: "figure" | "chart", lines: readonly 
   return `The ${drawn} is sparse: ${listed.join("; ")}${more}.`;
 }
 
+/** Why a figure or chart should be drawn again: it draws what entities added by entering or leaving as if it had moved. Also shown to the user, as a gap. */
+export function describeUnnamedCoverage(drawn: "figure" | "chart", series: readonly HiddenCoverage[]): string {
+  const names = series.map(({ label }) => JSON.stringify(clipText(label, 100)));
+  const events = [...new Set(series.flatMap(({ events: found }) => found))];
+  const more = events.length > 3 ? `; and ${events.length - 3} more` : "";
+  const within = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more series` : names.join(", ");
+  return `The ${drawn} draws changes of coverage as part of ${within} without naming them: ${events.slice(0, 3).join("; ")}${more}.`;
+}
+
+/** For the model only. */
+export function adviseOnCoverage(drawn: "figure" | "chart", series: readonly HiddenCoverage[]): string {
+  const entities = [...new Set(series.flatMap(({ entities: found }) => found))].slice(0, 3);
+  const named = ["coverage", ...entities].join(" or ");
+  return `Draw stable_entities_change instead, or name ${named} in a label, title or text of the ${drawn}.`;
+}
+
+interface HiddenCoverage {
+  readonly label: string;
+  readonly events: readonly string[];
+  readonly entities: readonly string[];
+}
+
 /** `survives`: what later cells find. `keepsSandbox`: whether the next cell runs in the same sandbox. */
 export function describeWhatSurvives(status: CellStatus, keepsSandbox: boolean): string {
   if (!keepsSandbox) return "The sandbox was closed. Only the result and artifacts of this cell were kept.";
@@ -163,7 +185,7 @@ const sentences: Readonly<Record<string, (value: unknown) => string>> = {
     return `Whether ${labels.slice(0, 5).join(", ")}${more} lack points is unknown: the steps are irregular, and no null and no other series shows what is missing.`;
   },
   coverageEvents: (value) => {
-    const { events } = readCoverageEvents({ coverageEvents: value });
+    const { events } = readCoverage({ coverageEvents: value });
     const more = events.length > 8 ? `; and ${events.length - 8} more` : "";
     return `Who was counted changed: ${events.slice(0, 8).map(describeCoverageEvent).join("; ")}${more}. Headline stable_entities_change; total_change over these events is not a flow. Name the events in the answer and in figures that cross them.`;
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { coverageSeriesSchema, type CoverageSeries } from "./coverage-series.ts";
 
 /** An entity entered, left or paused, so that a total means something different before and after. `derive_change_series` finds these events. */
 export const coverageEventSchema = z.object({
@@ -9,6 +10,8 @@ export const coverageEventSchema = z.object({
   kind: z.string(),
   /** The first value of an entity that enters, or the last value of one that leaves. */
   value: z.number().nullish(),
+  /** The name of the derived series. */
+  series: z.string().optional(),
 });
 
 export type CoverageEvent = z.infer<typeof coverageEventSchema>;
@@ -27,9 +30,19 @@ const verbs: ReadonlyMap<string, string> = new Map([
   ["gap_end", "reported again"],
 ]);
 
-/** The events that a cell noted, and how many more there were. Diagnostics come from a sandbox: anything else counts as none. */
-export function readCoverageEvents(diagnostics: Readonly<Record<string, unknown>>): { events: CoverageEvent[]; omitted: number } {
-  const events = z.array(coverageEventSchema).safeParse(diagnostics["coverageEvents"]).data ?? [];
+/** The coverage events that a cell noted, how many more there were, and the series that they belong to. */
+export interface Coverage {
+  readonly events: readonly CoverageEvent[];
+  readonly omitted: number;
+  readonly series: readonly CoverageSeries[];
+}
+
+/** Diagnostics come from a sandbox: what is not in the expected form counts as none. */
+export function readCoverage(diagnostics: Readonly<Record<string, unknown>>): Coverage {
   const omitted = z.object({ coverageEvents: z.number() }).safeParse(diagnostics["omittedDiagnostics"]).data;
-  return { events, omitted: omitted?.coverageEvents ?? 0 };
+  return {
+    events: z.array(coverageEventSchema).safeParse(diagnostics["coverageEvents"]).data ?? [],
+    omitted: omitted?.coverageEvents ?? 0,
+    series: z.array(coverageSeriesSchema).safeParse(diagnostics["coverageSeries"]).data ?? [],
+  };
 }

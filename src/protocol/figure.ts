@@ -111,6 +111,8 @@ export const figureSchema = z.strictObject({
   title: z.string().optional(),
   xLabel: z.string().optional(),
   yLabel: z.string().optional(),
+  /** Texts inside the picture that are no titles and labels: annotations, legend entries without a series. */
+  texts: z.array(z.string()).optional(),
   axes: z.array(axes),
 });
 

@@ -1,7 +1,7 @@
 import type { LanguageModelUsage } from "ai";
 import type { Finding } from "../interpreter/findings.ts";
 import type { ArtifactEnvelope } from "../protocol/artifact.ts";
-import type { readCoverageEvents } from "../protocol/coverage-event.ts";
+import type { Coverage } from "../protocol/coverage-event.ts";
 import type { Gap, TraceCall } from "../protocol/turn-result.ts";
 
 /** A tool call of the model or of a script. */
@@ -58,7 +58,7 @@ export interface CellReport {
   readonly inputAliases: readonly string[];
   readonly reason: string;
   /** Entities that entered, left or paused, as the cell noted them. */
-  readonly coverage?: ReturnType<typeof readCoverageEvents> | undefined;
+  readonly coverage?: Coverage | undefined;
   readonly sandboxMs: number;
 }
 

@@ -84,12 +84,48 @@ def describe_figure(figure: Any, readings: list[Reading]) -> dict[str, Any]:
         "yLabel": figure.get_supylabel(),
     }
     axes = [_describe_axes(reading) for reading in readings]
-    return {"schemaVersion": 2, **{name: text for name, text in texts.items() if text}, "axes": axes}
+    more = _other_texts(figure, readings)
+    return {
+        "schemaVersion": 2,
+        **{name: text for name, text in texts.items() if text},
+        **({"texts": more} if more else {}),
+        "axes": axes,
+    }
+
+
+#: Texts of one figure, and the characters of each.
+MAX_TEXTS = 200
+MAX_TEXT_CHARACTERS = 500
+
+
+def _other_texts(figure: Any, readings: list[Reading]) -> list[str]:
+    """The texts inside the picture that no title, label or series has: annotations, and entries of legends."""
+    axes = [reading.axes for reading in readings]
+    titles = [getattr(figure, name, None) for name in ("_suptitle", "_supxlabel", "_supylabel")]
+    legends = [*figure.legends, *(one.get_legend() for one in axes)]
+    found = [
+        *(text for text in figure.texts if text not in titles),
+        *(text for one in axes for text in (one.title, one._left_title, one._right_title, *one.texts)),
+        *(text for legend in legends if legend is not None for text in (legend.get_title(), *legend.get_texts())),
+    ]
+    shown = {text.get_text().strip()[:MAX_TEXT_CHARACTERS] for text in found if text.get_visible()}
+    known = {figure.get_suptitle(), *(_title(one) for one in axes)}
+    for series in (one for reading in readings for one in reading.series):
+        known |= {series.get("label"), *series.get("labels", [])}
+    words = (
+        text for text in shown - known if any(map(str.isalpha, text))
+    )  # bars and slices may have their number as a text
+    return sorted(words)[:MAX_TEXTS]
+
+
+def _title(axes: Any) -> str:
+    title: str = axes.get_title() or axes.get_title("left") or axes.get_title("right")
+    return title
 
 
 def _describe_axes(reading: Reading) -> dict[str, Any]:
     axes = reading.axes
-    title = axes.get_title() or axes.get_title("left") or axes.get_title("right")
+    title = _title(axes)
     return {
         **({"title": title} if title else {}),
         "x": _describe_axis("x", reading, reading.x, axes.get_xlabel()),

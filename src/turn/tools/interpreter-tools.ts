@@ -49,10 +49,10 @@ export const renderChartTool: Tool<InterpreterContext, ChartToolResult> = {
   description: interpreterDescriptions.render_chart,
   inputSchema: z.toJSONSchema(renderChartCallSchema, { io: "input" }),
   annotations,
-  run: async (input, { turn: { id, evidence, artifacts }, readRows, signal }) =>
+  run: async (input, { turn: { id, evidence, artifacts, coverage }, readRows, signal }) =>
     await inSpan("sluice.render_chart", { "sluice.turn": id }, async (span) => {
       signal?.throwIfAborted();
-      const answer = await renderChart({ input, evidence, artifacts, readRows, signal });
+      const answer = await renderChart({ input, evidence, artifacts, readRows, coverage, signal });
       span.set({ "sluice.status": answer.ok ? "ok" : "refused" });
       if (!answer.ok) {
         span.fail(answer.toolError.error_code);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { InterpreterTurn } from "../../interpreter/interpreter-turn.ts";
 import type { ToolResult } from "../../interpreter/tool-result.ts";
-import { readCoverageEvents } from "../../protocol/coverage-event.ts";
+import { readCoverage } from "../../protocol/coverage-event.ts";
 import { shortenedCellNote, turnToolDescriptions } from "../../prompts/turn-prompts.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { TurnParts } from "../turn-request.ts";
@@ -63,7 +63,7 @@ function toCellReport(
   const { code, postProcessingContract } = last!.call;
   const { inputAliases, reason } = postProcessingContract;
   const isOk = outcome.status === "ok";
-  const coverage = readCoverageEvents(outcome.diagnostics);
+  const coverage = readCoverage(outcome.diagnostics);
   const cell = { isOk, code, inputAliases, reason, coverage, sandboxMs: outcome.timing.totalMs };
   if (error !== null) return { cell, findings };
   const brief = JSON.stringify({
