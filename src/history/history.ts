@@ -1,6 +1,7 @@
 import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { RecordedResult, StopReason } from "../protocol/turn-result.ts";
+import type { OlderArtifacts } from "./older-artifacts.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
 import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, LoginRows, TurnRows, UploadRows } from "./rows.ts";
 import type { StoredSizes } from "./stored-sizes.ts";
@@ -20,6 +21,7 @@ export interface History extends Disposable {
   readonly logins: LoginRows;
   readonly references: ReferenceRows;
   readonly sizes: StoredSizes;
+  readonly olderArtifacts: OlderArtifacts;
   readonly tenants: { list(): string[] };
   /** Runs `work` in one transaction that blocks all other writers, also those of other processes. Rolls back if it throws. */
   inTransaction<Value>(work: () => Value): Value;

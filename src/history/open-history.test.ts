@@ -75,7 +75,7 @@ describe("openHistory", () => {
     database.exec("PRAGMA user_version = 7");
     database.close();
     expect(() => openHistory({ file })).toThrow(
-      `The history ${file} has schema version 7; this version of Sluice supports versions up to 5.`,
+      `The history ${file} has schema version 7; this version of Sluice supports versions up to 6.`,
     );
     const again = new DatabaseSync(file);
     expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });

@@ -3,6 +3,7 @@ import path from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { History } from "./history.ts";
+import { createOlderArtifacts, listOlderRows } from "./older-artifacts.ts";
 import { recoverTurns } from "./recover-turns.ts";
 import { ReferenceRows } from "./reference-rows.ts";
 import {
@@ -47,6 +48,7 @@ export function openHistory({ file }: { file: string }): History {
     logins: createLoginRows(database),
     references: new ReferenceRows(database),
     sizes: createStoredSizes(database),
+    olderArtifacts: createOlderArtifacts(database),
     tenants: { list: () => listTenants(database) },
     inTransaction: (work) => inTransaction(database, work),
     dryRun: (work) => dryRun(database, work),
@@ -176,4 +178,5 @@ export const migrations: readonly string[] = [
   `,
   "ALTER TABLE conversations ADD COLUMN subject TEXT;",
   "ALTER TABLE conversations ADD COLUMN subject_since INTEGER NOT NULL DEFAULT 0;", // the position of the last turn of another subject
+  listOlderRows,
 ];

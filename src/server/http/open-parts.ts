@@ -16,6 +16,7 @@ import { createMcpEndpoint } from "./create-mcp-endpoint.ts";
 import { createMetrics, type Metrics } from "./create-metrics.ts";
 import { createTenantStores, type TenantStores, type TenantStoresOptions } from "./create-tenant-stores.ts";
 import { HttpFailure } from "./http-failure.ts";
+import { migrateArtifacts } from "./migrate-artifacts.ts";
 import type { ServerOptions } from "./open-server.ts";
 import { Turns } from "./turns/turns.ts";
 
@@ -38,6 +39,8 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const isBundledSample = loaded.path === null;
   cleanup.use(lockDirectory(directory));
   const history = cleanup.use(openHistory({ file: path.join(directory, "history.sqlite") }));
+  const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
+  await migrateArtifacts(history, createTenantStores({ directory, history, uploads }), log);
   const recovered = history.recoverTurns(new Date().toISOString());
   if (recovered.length > 0) log.warn("turns_recovered", { turns: recovered.length });
 
@@ -50,7 +53,6 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const metrics = openMetrics(configured, turnLimiter, log);
   onProbe = metrics.onProbe;
 
-  const uploads = createUploadStore({ directory: path.join(directory, "uploads"), maxBytes: configuration.server.uploadBytes });
   const storesOf = createTenantStores({ directory, history, uploads, onArtifact: (artifact) => countArtifact(metrics, artifact) });
   const tables = cleanup.use(createTables({ openCellSession: runtime.openCellSession, gate: runtime.gate }));
   const { budgets, server } = configuration;
