@@ -115,6 +115,16 @@ describe("/mcp", { timeout: 240_000 }, () => {
     expect(refused.status).toBe(413);
   });
 
+  test.each([
+    { what: "arrays in arrays", data: `${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}`, why: "It is nested more than 256 levels deep." },
+    { what: "millions of objects", data: `[${"{},".repeat(3_000_000)}1]`, why: "It has more than 1,000,000 objects and arrays." },
+  ])("refuses messages that would take long to parse, before it parses them: $what", async ({ data, why }) => {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"store_data","arguments":{"name":"slow","data":${data}}}}`;
+    const refused = await open.request("/mcp", { method: "POST", headers: mcpHeaders, body });
+    const error = { code: "REQUEST_INVALID", message: `The body takes too long to parse. ${why}`, hint: expect.stringContaining("/files") };
+    expect([refused.status, await refused.json()]).toEqual([400, { error }]);
+  });
+
   test("prunes artifacts of MCP clients", async () => {
     const client = await connect(tokens.ann, "legacy");
     await client.callTool({ name: "store_data", arguments: { name: "numbers", data: [1, 2, 3] } });

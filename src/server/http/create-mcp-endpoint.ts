@@ -12,7 +12,7 @@ import type { McpCaller, McpParts } from "../mcp/mcp-parts.ts";
 import { PausedCalls } from "../mcp/paused-calls.ts";
 import type { Surface } from "../mcp/surface.ts";
 import { createMcpTools } from "../mcp/tools/create-mcp-tools.ts";
-import { readBody, watchBody } from "./routes/route.ts";
+import { readJsonBytes, watchBody } from "./routes/route.ts";
 
 /** Serves `/mcp` over streamable HTTP, in both versions of the protocol. The caller must check tokens and origins first. */
 export interface McpEndpoint extends AsyncDisposable {
@@ -208,10 +208,10 @@ interface ReadMessage {
   readonly body: unknown;
 }
 
-/** Reads the body of a POST. Returns null when it is larger than `maxBytes`. */
+/** Reads the body of a POST. Returns null when it is larger than `maxBytes`. Throws REQUEST_INVALID for one that would take too long to parse. */
 async function readMessage(request: Request, maxBytes: number): Promise<ReadMessage | null> {
   if (request.method !== "POST" || request.body === null) return { request, body: undefined };
-  const bytes = await readBody(request, maxBytes);
+  const bytes = await readJsonBytes(request, maxBytes);
   if (bytes === null) return null;
   const text = bytes.toString("utf8");
   try {

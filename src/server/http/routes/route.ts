@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { describeZodIssues } from "../../../errors/schema-problems.ts";
+import { createJsonShape } from "../../../text/json-shape.ts";
 import type { Principal } from "../authenticator.ts";
 import { HttpFailure } from "../http-failure.ts";
 
@@ -83,7 +84,7 @@ export async function readJsonBody(request: Request, { schema, maxBytes }: { sch
       code: "CONTENT_TYPE_WRONG",
       message: `The content type of the body must be application/json, ${type === undefined ? "but is missing" : `not ${JSON.stringify(type)}`}.`,
     });
-  const body = await readBody(request, maxBytes);
+  const body = await readJsonBytes(request, maxBytes);
   if (body === null) throw tooLarge(maxBytes);
   return checkSchema(schema, parseJson(body.toString("utf8")), "body");
 }
@@ -100,8 +101,25 @@ export function checkSchema(schema: z.ZodType, value: unknown, where: "body" | "
   });
 }
 
-/** Reads the body of a request into memory. Returns null if it is larger than `maxBytes`. */
-export async function readBody(request: Request, maxBytes: number): Promise<Buffer | null> {
+/**
+ * Reads the JSON body of a request into memory. Returns null if it is larger than `maxBytes`. Throws REQUEST_INVALID if parsing it could take too long;
+ * the rest is read and forgotten, because a client that still sends would not see the answer.
+ */
+export async function readJsonBytes(request: Request, maxBytes: number): Promise<Buffer | null> {
+  const shape = createJsonShape();
+  let problem: string | null = null;
+  const body = await readBody(request, maxBytes, (chunk) => (problem ??= shape(chunk)) === null);
+  if (problem === null || body === null) return body;
+  const hint = "Send a flatter or smaller body, or upload the data as a file (POST /api/conversations/{conversationId}/files).";
+  throw new HttpFailure({ code: "REQUEST_INVALID", message: `The body takes too long to parse. ${problem}`, hint });
+}
+
+/** Reads the body of a request into memory. Returns null if it is larger than `maxBytes`. Chunks for which `isKept` is false are left out. */
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+  isKept: (chunk: Uint8Array) => boolean = () => true,
+): Promise<Buffer | null> {
   // Check the header first: as long as nothing has touched `request.body`, the server keeps the connection open.
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return null;
   const chunks: Uint8Array[] = [];
@@ -109,7 +127,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Buff
   for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
     if (bytes > maxBytes) return null;
-    chunks.push(chunk);
+    if (isKept(chunk)) chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
