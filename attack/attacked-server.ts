@@ -15,7 +15,7 @@ export interface AttackedServer extends AsyncDisposable {
 }
 
 /** Small enough to be reached in seconds. The time limit of a cell is the default one, so that a busy machine never reaches it. */
-const attackedLimits = {
+export const attackedLimits = {
   sandbox: { memoryBytes: 768 * 1024 * 1024, scratchBytes: 64 * 1024 * 1024 },
   uploadBytes: 16 * 1024 * 1024,
   maxTurnsPerClient: 4,
@@ -43,7 +43,7 @@ function toConfiguration({ driver, modelUrl, tokens }: { driver: string; modelUr
   const { sandbox, uploadBytes, maxTurnsPerClient, maxQueuedPerClient } = attackedLimits;
   const backend = (file: string) => ({ command: process.execPath, args: [path.join(import.meta.dirname, file)], allow: ["*"] });
   return {
-    mcpServers: { notes: backend("../test/fixtures/notes-server.ts") },
+    mcpServers: { notes: backend("../test/fixtures/notes-server.ts"), hostile: backend("hostile-server.ts") },
     model: "openai-compatible:attack",
     models: { "openai-compatible": { baseUrl: modelUrl, apiKey: "none" } },
     sandbox: { driver, poolSize: 1, maxSandboxes: 4 },

@@ -22,7 +22,7 @@ export interface HostileTenant {
   turn(calls: readonly HostileCall[], options?: { readonly answer?: string }): Promise<HostileTurn>;
 }
 
-interface HostileRequest extends RequestInit {
+export interface HostileRequest extends RequestInit {
   readonly headers?: Readonly<Record<string, string>>;
 }
 

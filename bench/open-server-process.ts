@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { keepTail } from "../src/processes.ts";
 
 export interface ServerProcess extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -39,7 +40,8 @@ export async function openServerProcess({ configuration, files = {}, onLog }: Se
     env: { ...process.env, SLUICE_DATA: path.join(directory, "data"), SLUICE_MODEL: "", TMPDIR: temporary },
     stdio: ["ignore", "pipe", onLog === undefined ? "inherit" : "pipe"],
   });
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => onLog?.(text));
+  const readStderr = child.stderr === null ? () => "" : keepTail(child.stderr);
+  child.stderr?.on("data", (text: string) => onLog?.(text));
   const exited = once(child, "exit") as Promise<[number | null]>;
   const stop = async (): Promise<number | null> => {
     child.kill("SIGTERM");
@@ -48,7 +50,7 @@ export async function openServerProcess({ configuration, files = {}, onLog }: Se
   };
   const remove = (): void => rmSync(directory, { recursive: true, force: true });
   try {
-    const place = await readAddress(child);
+    const place = await readAddress(child, readStderr);
     return {
       ...{ child, ...place, directory, stop },
       async [Symbol.asyncDispose]() {
@@ -63,10 +65,10 @@ export async function openServerProcess({ configuration, files = {}, onLog }: Se
   }
 }
 
-async function readAddress(child: ChildProcess): Promise<{ url: string; token: string | null }> {
+async function readAddress(child: ChildProcess, readStderr: () => string): Promise<{ url: string; token: string | null }> {
   let text = "";
   return await new Promise((resolve, reject) => {
-    child.once("exit", () => reject(new Error(`the server exited: ${text}`)));
+    child.once("exit", () => reject(new Error(`the server exited: ${text}${readStderr()}`)));
     child.stdout!.on("data", (piece: Buffer) => {
       text += piece.toString();
       const url = /^address: (.*)$/m.exec(text)?.[1];
