@@ -107,7 +107,7 @@ export function checkSchema(schema: z.ZodType, value: unknown, where: "body" | "
  */
 export async function readJsonBytes(request: Request, maxBytes: number): Promise<Buffer | null> {
   const shape = createJsonShape();
-  let problem: string | null = null;
+  let problem = null as string | null;
   const body = await readBody(request, maxBytes, (chunk) => (problem ??= shape(chunk)) === null);
   if (problem === null || body === null) return body;
   const hint = "Send a flatter or smaller body, or upload the data as a file (POST /api/conversations/{conversationId}/files).";
