@@ -19,6 +19,7 @@ Set it up:
   sluice snapshot           build, show or verify the file system that sandboxes start from
   sluice login-link         print a link that logs a browser in to the running server
   sluice prune              remove old conversations and unused files
+  sluice quarantine         list or delete stored entries that could not be read
 
   sluice COMMAND --help     describe a command and its options
   sluice --version          print the version
@@ -38,6 +39,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   "login-link": async () =>
     await import("./commands/login-link.ts").then(({ loginLinkCommand: run, loginLinkUsage: usage }) => ({ run, usage })),
   prune: async () => await import("./commands/prune.ts").then(({ pruneCommand: run, pruneUsage: usage }) => ({ run, usage })),
+  quarantine: async () =>
+    await import("./commands/quarantine.ts").then(({ quarantineCommand: run, quarantineUsage: usage }) => ({ run, usage })),
   config: async () => await import("./commands/config.ts").then(({ configCommand: run, configUsage: usage }) => ({ run, usage })),
   doctor: async () => await import("./commands/doctor.ts").then(({ doctorCommand: run, doctorUsage: usage }) => ({ run, usage })),
   snapshot: async () => await import("./commands/snapshot.ts").then(({ snapshotCommand: run, snapshotUsage: usage }) => ({ run, usage })),

@@ -2,9 +2,11 @@ import type { TurnStatus } from "../protocol/http-turns.ts";
 import type { TurnEvent } from "../protocol/turn-events.ts";
 import type { RecordedResult, StopReason } from "../protocol/turn-result.ts";
 import type { OlderArtifacts } from "./older-artifacts.ts";
+import type { Quarantine } from "./quarantine.ts";
 import type { ReferenceRows } from "./reference-rows.ts";
-import type { CellRunRows, ConversationRows, EventRows, EvidenceRows, LoginRows, TurnRows, UploadRows } from "./rows.ts";
+import type { ConversationRows, EvidenceRows, LoginRows, UploadRows } from "./rows.ts";
 import type { StoredSizes } from "./stored-sizes.ts";
+import type { CellRunRows, EventRows, TurnRows } from "./turn-rows.ts";
 
 /**
  * Everything of the server that survives a restart, in one SQLite file: conversations, turns with all their events, aliases and logins. Every row belongs to
@@ -22,6 +24,7 @@ export interface History extends Disposable {
   readonly references: ReferenceRows;
   readonly sizes: StoredSizes;
   readonly olderArtifacts: OlderArtifacts;
+  readonly quarantine: Quarantine;
   readonly tenants: { list(): string[] };
   /** Runs `work` in one transaction that blocks all other writers, also those of other processes. Rolls back if it throws. */
   inTransaction<Value>(work: () => Value): Value;

@@ -72,13 +72,13 @@ describe("openHistory", () => {
   test("refuses a file of a newer schema version and leaves it unchanged", () => {
     history.close();
     const database = new DatabaseSync(file);
-    database.exec("PRAGMA user_version = 7");
+    database.exec("PRAGMA user_version = 99");
     database.close();
     expect(() => openHistory({ file })).toThrow(
-      `The history ${file} has schema version 7; this version of Sluice supports versions up to 6.`,
+      `The history ${file} has schema version 99; this version of Sluice supports versions up to 7.`,
     );
     const again = new DatabaseSync(file);
-    expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
+    expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 99 });
     again.close();
   });
 

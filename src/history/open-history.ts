@@ -1,22 +1,15 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { SluiceError, UsageError } from "../errors/sluice-error.ts";
 import type { History } from "./history.ts";
 import { createOlderArtifacts, listOlderRows } from "./older-artifacts.ts";
+import { Quarantine } from "./quarantine.ts";
 import { recoverTurns } from "./recover-turns.ts";
 import { ReferenceRows } from "./reference-rows.ts";
-import {
-  createCellRunRows,
-  createConversationRows,
-  createEventRows,
-  createEvidenceRows,
-  createLoginRows,
-  createTurnRows,
-  createUploadRows,
-  inTransaction,
-} from "./rows.ts";
+import { createConversationRows, createEvidenceRows, createLoginRows, createUploadRows, inTransaction } from "./rows.ts";
 import { createStoredSizes } from "./stored-sizes.ts";
+import { createCellRunRows, createEventRows, createTurnRows } from "./turn-rows.ts";
 
 /** Loaded at run time instead of imported, so that a Node.js without `node:sqlite` gets as far as the check that reports it as too old. */
 export const sqlite: typeof Sqlite = process.getBuiltinModule("node:sqlite");
@@ -33,8 +26,10 @@ export function openHistory({ file }: { file: string }): History {
     database.close();
     throw error;
   }
-  const turns = createTurnRows(database);
-  const events = createEventRows(database);
+  const quarantine = new Quarantine(database);
+  const isolate = (tenant: string, turnId: string): void => quarantine.isolateTurn(tenant, turnId);
+  const turns = createTurnRows(database, isolate);
+  const events = createEventRows(database, isolate);
   const close = (): void => {
     if (database.isOpen) database.close();
   };
@@ -44,18 +39,31 @@ export function openHistory({ file }: { file: string }): History {
     events,
     evidence: createEvidenceRows(database),
     uploads: createUploadRows(database),
-    cellRuns: createCellRunRows(database),
+    cellRuns: createCellRunRows(database, isolate),
     logins: createLoginRows(database),
     references: new ReferenceRows(database),
     sizes: createStoredSizes(database),
     olderArtifacts: createOlderArtifacts(database),
+    quarantine,
     tenants: { list: () => listTenants(database) },
     inTransaction: (work) => inTransaction(database, work),
     dryRun: (work) => dryRun(database, work),
-    recoverTurns: (at) => recoverTurns(database, { turns, events, at }),
+    recoverTurns: (at) => recoverTurns(database, { turns, events, quarantine, at }),
     close,
     [Symbol.dispose]: close,
   };
+}
+
+/** How many rows were put aside, without opening the history as `openHistory` does. */
+export function countQuarantined(file: string): number {
+  if (!existsSync(file)) return 0;
+  const database = new sqlite.DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+  try {
+    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'quarantine'").get();
+    return table === undefined ? 0 : new Quarantine(database).count();
+  } finally {
+    database.close();
+  }
 }
 
 function listTenants(database: Sqlite.DatabaseSync): string[] {
@@ -179,4 +187,12 @@ export const migrations: readonly string[] = [
   "ALTER TABLE conversations ADD COLUMN subject TEXT;",
   "ALTER TABLE conversations ADD COLUMN subject_since INTEGER NOT NULL DEFAULT 0;", // the position of the last turn of another subject
   listOlderRows,
+  `
+  CREATE TABLE quarantine (
+    position INTEGER PRIMARY KEY, tenant TEXT NOT NULL, conversation_id TEXT NOT NULL, turn_id TEXT, kind TEXT NOT NULL, name TEXT NOT NULL,
+    reason TEXT NOT NULL, at TEXT NOT NULL, content TEXT
+  ) STRICT;
+  CREATE INDEX quarantine_of_conversation ON quarantine (tenant, conversation_id);
+  CREATE INDEX quarantine_of_turn ON quarantine (tenant, turn_id);
+  `,
 ];

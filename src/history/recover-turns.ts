@@ -3,20 +3,31 @@ import type { ArtifactReference } from "../protocol/artifact-reference.ts";
 import type { ToolEndEvent, TurnEvent } from "../protocol/turn-events.ts";
 import type { Gap, RecordedResult, TraceStep } from "../protocol/turn-result.ts";
 import type { StoredEvent } from "./history.ts";
-import type { EventRows, TurnRows } from "./rows.ts";
+import type { Quarantine } from "./quarantine.ts";
+import { writeResult } from "./stored-forms.ts";
+import type { EventRows, TurnRows } from "./turn-rows.ts";
+
+interface Recovery {
+  readonly turns: TurnRows;
+  readonly events: EventRows;
+  readonly quarantine: Pick<Quarantine, "gapOf">;
+  readonly at: string;
+}
 
 /** Ends the turns of a server that died: each gets a result built from its stored events, with a gap for the rest. Returns their ids. */
-export function recoverTurns(database: DatabaseSync, { turns, events, at }: { turns: TurnRows; events: EventRows; at: string }): string[] {
+export function recoverTurns(database: DatabaseSync, { turns, events, quarantine, at }: Recovery): string[] {
   const running = database.prepare("SELECT tenant, id, conversation_id FROM turns WHERE status = 'running'").all();
   for (const row of running) {
     const place = { tenant: String(row["tenant"]), turnId: String(row["id"]) };
     const stored = events.read(place);
-    const result = toAbandonedResult(stored, {
+    const abandoned = toAbandonedResult(stored, {
       turnId: place.turnId,
       conversationId: String(row["conversation_id"]),
       code: "server_stopped",
       detail: serverStopped,
     });
+    const gap = quarantine.gapOf(place.tenant, place.turnId);
+    const result = JSON.parse(writeResult({ ...abandoned, gaps: [...abandoned.gaps, ...(gap === null ? [] : [gap])] })) as RecordedResult;
     const addedAnswer = result.answer.slice(answerOf(stored).length);
     let { seq } = stored.at(-1) ?? { seq: 0 };
     const append = (event: TurnEvent): void => events.append(place, { seq: (seq += 1), at, event });
@@ -96,5 +107,5 @@ function toTrace(ends: readonly ToolEndEvent[]): TraceStep[] {
 
 function elapsedMs(stored: readonly StoredEvent[]): number {
   const [first, last] = [stored[0], stored.at(-1)];
-  return first === undefined || last === undefined ? 0 : Math.max(0, Date.parse(last.at) - Date.parse(first.at));
+  return first === undefined || last === undefined ? 0 : Math.max(0, Date.parse(last.at) - Date.parse(first.at) || 0);
 }

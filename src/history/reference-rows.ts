@@ -93,6 +93,7 @@ export class ReferenceRows {
       for (const turnId of turnIds) this.#deleteTurnRows(tenant, turnId);
       this.#run("DELETE FROM evidence WHERE tenant = ? AND conversation_id = ?", tenant, id);
       this.#run("DELETE FROM uploads WHERE tenant = ? AND conversation_id = ?", tenant, id);
+      this.#run("DELETE FROM quarantine WHERE tenant = ? AND conversation_id = ?", tenant, id);
       this.#run("DELETE FROM conversations WHERE tenant = ? AND id = ?", tenant, id);
       removeFiles(this.#unreferenced(tenant, files));
     });
@@ -142,7 +143,7 @@ export class ReferenceRows {
   }
 
   #deleteTurnRows(tenant: string, turnId: string): void {
-    for (const table of ["events", "cell_runs", "artifacts", "dataset_bodies"])
+    for (const table of ["events", "cell_runs", "artifacts", "dataset_bodies", "quarantine"])
       this.#run(`DELETE FROM ${table} WHERE tenant = ? AND turn_id = ?`, tenant, turnId);
     this.#run("DELETE FROM turns WHERE tenant = ? AND id = ?", tenant, turnId);
   }

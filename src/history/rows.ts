@@ -1,21 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { CellRun } from "../protocol/http-cells.ts";
-import type { TurnStatus } from "../protocol/http-turns.ts";
-import type { TurnEvent } from "../protocol/turn-events.ts";
-import type { RecordedResult } from "../protocol/turn-result.ts";
 import { clipText, endOf } from "../text/clip-text.ts";
-import type {
-  ListedConversation,
-  ListOptions,
-  NewTurn,
-  Page,
-  StoredConversation,
-  StoredEvent,
-  StoredEvidence,
-  StoredLogin,
-  StoredTurn,
-  UploadRow,
-} from "./history.ts";
+import type { ListedConversation, ListOptions, Page, StoredConversation, StoredEvidence, StoredLogin, UploadRow } from "./history.ts";
+import { bounded } from "./stored-forms.ts";
 
 const SNIPPET_BEFORE = 40;
 const SNIPPET_CHARACTERS = 160;
@@ -79,7 +65,7 @@ export function createConversationRows(database: DatabaseSync) {
   };
 }
 
-const touchConversation = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?";
+export const touchConversation = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE tenant = ? AND id = ?";
 
 /** A LIKE pattern that finds the text anywhere, with wildcards escaped. */
 function toLikePattern(search: string): string {
@@ -93,118 +79,6 @@ function toSnippet(text: string, search: string): string {
   return `${at > 0 ? "…" : ""}${clipText(endOf(text, text.length - at), SNIPPET_CHARACTERS, () => "…")}`;
 }
 
-type TurnRow = Omit<StoredTurn, "result"> & { readonly position: number; readonly result: string | null };
-
-export type TurnRows = ReturnType<typeof createTurnRows>;
-
-export function createTurnRows(database: DatabaseSync) {
-  const statements = prepareTurnStatements(database);
-  return {
-    begin({ tenant, turnId, conversationId, question, at, supersedes = [], idempotency }: NewTurn): void {
-      inTransaction(database, () => {
-        const { key = null, requestHash = null } = idempotency ?? {};
-        statements.insert.run({ tenant, turnId, conversationId, question, at, key, requestHash });
-        for (const id of supersedes) statements.supersede.run(turnId, tenant, id);
-        statements.touchConversation.run(at, tenant, conversationId);
-      });
-    },
-    end({ tenant, turnId, result, at }: { tenant: string; turnId: string; result: RecordedResult; at: string }): void {
-      const { outcome, answer, dataset, conversationId } = result;
-      inTransaction(database, () => {
-        statements.end.run({
-          tenant,
-          turnId,
-          at,
-          stopReason: outcome.stopReason,
-          answer,
-          result: JSON.stringify(result),
-          datasetId: dataset?.datasetId ?? null,
-          datasetHash: dataset?.hash ?? null,
-          datasetBytes: dataset?.bytes ?? null,
-        });
-        statements.touchConversation.run(at, tenant, conversationId);
-      });
-    },
-    get(tenant: string, turnId: string): StoredTurn | null {
-      const row = statements.select.get(tenant, turnId) as TurnRow | undefined;
-      return row === undefined ? null : toTurn(row);
-    },
-    /** Latest first. */
-    list(options: ListOptions & { conversationId?: string | undefined; status?: TurnStatus | undefined }): Page<StoredTurn> {
-      const { tenant, limit, before, conversationId = null, status = null } = options;
-      const [cursor] = fromCursor(before, [String(Number.MAX_SAFE_INTEGER), ""]);
-      const query = { tenant, limit: limit + 1, before: Number(cursor) || 0, conversationId, status };
-      const found = statements.list.all(query) as unknown as TurnRow[];
-      const rows = found.slice(0, limit);
-      const last = rows.at(-1);
-      return { items: rows.map(toTurn), next: found.length > limit && last !== undefined ? toCursor([String(last.position), ""]) : null };
-    },
-    /** Oldest first, without superseded turns. */
-    listByConversation: (tenant: string, conversationId: string): StoredTurn[] =>
-      (statements.listByConversation.all(tenant, conversationId) as unknown as TurnRow[]).map(toTurn),
-    /** Those of `listByConversation` since the conversation last changed its subject. */
-    listOfSubject: (tenant: string, conversationId: string): StoredTurn[] =>
-      (statements.listOfSubject.all({ tenant, conversationId }) as unknown as TurnRow[]).map(toTurn),
-    findByIdempotencyKey: (tenant: string, key: string) =>
-      (statements.findByKey.get(tenant, key) as { turnId: string; requestHash: string } | undefined) ?? null,
-    /** The hash of a dataset that belongs to a turn. */
-    findDataset: (tenant: string, datasetId: string) =>
-      (statements.findDataset.get(tenant, datasetId) as { hash: string } | undefined) ?? null,
-  };
-}
-
-function prepareTurnStatements(database: DatabaseSync) {
-  const columns = `position, tenant, id AS turnId, conversation_id AS conversationId, question, status, created_at AS createdAt, ended_at AS endedAt,
-    stop_reason AS stopReason, superseded_by AS supersededBy, result`;
-  return {
-    insert: database.prepare(
-      `INSERT INTO turns (tenant, id, conversation_id, question, status, created_at, idempotency_key, request_hash)
-       VALUES (:tenant, :turnId, :conversationId, :question, 'running', :at, :key, :requestHash)`,
-    ),
-    supersede: database.prepare("UPDATE turns SET superseded_by = ? WHERE tenant = ? AND id = ? AND superseded_by IS NULL"),
-    touchConversation: database.prepare(touchConversation),
-    end: database.prepare(
-      `UPDATE turns SET status = 'ended', ended_at = :at, stop_reason = :stopReason, answer = :answer, result = :result,
-         dataset_id = :datasetId, dataset_hash = :datasetHash, dataset_bytes = :datasetBytes WHERE tenant = :tenant AND id = :turnId`,
-    ),
-    select: database.prepare(`SELECT ${columns} FROM turns WHERE tenant = ? AND id = ?`),
-    list: database.prepare(
-      `SELECT ${columns} FROM turns WHERE tenant = :tenant AND position < :before AND (:conversationId IS NULL OR conversation_id = :conversationId)
-       AND (:status IS NULL OR status = :status) ORDER BY position DESC LIMIT :limit`,
-    ),
-    listByConversation: database.prepare(
-      `SELECT ${columns} FROM turns WHERE tenant = ? AND conversation_id = ? AND superseded_by IS NULL ORDER BY position`,
-    ),
-    listOfSubject: database.prepare(
-      `SELECT ${columns} FROM turns WHERE tenant = :tenant AND conversation_id = :conversationId AND superseded_by IS NULL
-       AND position > (SELECT subject_since FROM conversations c WHERE c.tenant = :tenant AND c.id = :conversationId) ORDER BY position`,
-    ),
-    findByKey: database.prepare("SELECT id AS turnId, request_hash AS requestHash FROM turns WHERE tenant = ? AND idempotency_key = ?"),
-    findDataset: database.prepare("SELECT dataset_hash AS hash FROM turns WHERE tenant = ? AND dataset_id = ?"),
-  };
-}
-
-function toTurn(row: TurnRow): StoredTurn {
-  const { position: _, result, ...turn } = row;
-  return { ...turn, result: result === null ? null : (JSON.parse(result) as RecordedResult) };
-}
-
-export type EventRows = ReturnType<typeof createEventRows>;
-
-export function createEventRows(database: DatabaseSync) {
-  const insert = database.prepare("INSERT INTO events (tenant, turn_id, seq, at, event) VALUES (?, ?, ?, ?, ?)");
-  const select = database.prepare("SELECT seq, at, event FROM events WHERE tenant = ? AND turn_id = ? AND seq > ? ORDER BY seq");
-  return {
-    append: ({ tenant, turnId }: { tenant: string; turnId: string }, { seq, at, event }: StoredEvent): void =>
-      void insert.run(tenant, turnId, seq, at, JSON.stringify(event)),
-    /** The events after number `after`, in order. */
-    read: ({ tenant, turnId, after = 0 }: { tenant: string; turnId: string; after?: number | undefined }): StoredEvent[] =>
-      select
-        .all(tenant, turnId, after)
-        .map(({ seq, at, event }) => ({ seq: Number(seq), at: String(at), event: JSON.parse(String(event)) as TurnEvent })),
-  };
-}
-
 export type EvidenceRows = ReturnType<typeof createEvidenceRows>;
 
 export function createEvidenceRows(database: DatabaseSync) {
@@ -212,7 +86,8 @@ export function createEvidenceRows(database: DatabaseSync) {
     "INSERT INTO evidence (tenant, conversation_id, alias, turn_id, record, sha256, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
   const select = database.prepare(
-    "SELECT alias, turn_id AS turnId, record, sha256, bytes FROM evidence WHERE tenant = ? AND conversation_id = ? ORDER BY position",
+    `SELECT alias, turn_id AS turnId, coalesce(${bounded("record")}, '') AS record, sha256, bytes FROM evidence
+     WHERE tenant = ? AND conversation_id = ? ORDER BY position`,
   );
   return {
     add({ tenant, conversationId }: { tenant: string; conversationId: string }, item: StoredEvidence): void {
@@ -231,7 +106,7 @@ export function createUploadRows(database: DatabaseSync) {
     "INSERT INTO uploads (tenant, conversation_id, alias, at, record, sha256, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
   const select = database.prepare(
-    "SELECT alias, record, sha256, bytes FROM uploads WHERE tenant = ? AND conversation_id = ? ORDER BY position",
+    `SELECT alias, coalesce(${bounded("record")}, '') AS record, sha256, bytes FROM uploads WHERE tenant = ? AND conversation_id = ? ORDER BY position`,
   );
   return {
     /** Adds the row and returns true, unless `hasBytes` says that the file was removed. It runs inside the transaction, where no other writer can remove the file. */
@@ -243,18 +118,6 @@ export function createUploadRows(database: DatabaseSync) {
       );
     },
     list: (tenant: string, conversationId: string) => select.all(tenant, conversationId) as unknown as UploadRow[],
-  };
-}
-
-export type CellRunRows = ReturnType<typeof createCellRunRows>;
-
-export function createCellRunRows(database: DatabaseSync) {
-  const insert = database.prepare("INSERT INTO cell_runs (tenant, turn_id, run) VALUES (?, ?, ?)");
-  const select = database.prepare("SELECT run FROM cell_runs WHERE tenant = ? AND turn_id = ? ORDER BY position");
-  return {
-    add: (tenant: string, run: CellRun): void => void insert.run(tenant, run.turnId, JSON.stringify(run)),
-    /** Oldest first. */
-    list: (tenant: string, turnId: string) => select.all(tenant, turnId).map(({ run }) => JSON.parse(String(run)) as CellRun),
   };
 }
 
@@ -282,12 +145,12 @@ export function createLoginRows(database: DatabaseSync) {
 }
 
 /** The sort key of a page's last row, as an opaque text for the client. */
-function toCursor(sortKey: readonly string[]): string {
+export function toCursor(sortKey: readonly string[]): string {
   return Buffer.from(JSON.stringify(sortKey)).toString("base64url");
 }
 
 /** The start of the list for a missing or malformed cursor. */
-function fromCursor(cursor: string | undefined, start: readonly [string, string]): readonly [string, string] {
+export function fromCursor(cursor: string | undefined, start: readonly [string, string]): readonly [string, string] {
   try {
     const sortKey: unknown = JSON.parse(Buffer.from(cursor ?? "", "base64url").toString());
     return Array.isArray(sortKey) && sortKey.length === 2 ? [String(sortKey[0]), String(sortKey[1])] : start;

@@ -55,6 +55,7 @@ function sizeOfRows({ conversations, inConversation, inTurn }: Record<"conversat
     size("cell_runs", inTurn, ["tenant", "turn_id", "run"]),
     size("evidence", inConversation, ["tenant", "conversation_id", "alias", "turn_id", "record", "sha256"]),
     size("uploads", inConversation, ["tenant", "conversation_id", "alias", "at", "record", "sha256"]),
+    size("quarantine", inConversation, ["tenant", "conversation_id", "turn_id", "name", "reason", "content"]),
   ];
   return `SELECT ${sizes.join(" + ")} AS bytes`;
 }

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import { createStorageBudget, type StorageBudget } from "../../blobs/storage-budget.ts";
 import { createLimiter, type Limiter } from "../../concurrency/create-limiter.ts";
 import type { Configured } from "../../config/open-configured.ts";
@@ -224,20 +225,36 @@ async function openContent(
   { history, storesOf, tables, uploads, budgets, log }: ConversationsOptions,
 ): Promise<ConversationContent> {
   const { evidence: blobs } = storesOf(tenant);
+  const { quarantine } = history;
   const rows = history.evidence.list(tenant, id);
-  const restored = rows.map(({ record, sha256 }) => ({
-    record: evidenceRecordSchema.parse(JSON.parse(record)),
-    read: () => blobs.read(sha256),
-  }));
+  const restored = rows.flatMap(({ alias, record, sha256 }) => {
+    const parsed = parseRecord(evidenceRecordSchema, record);
+    if (parsed === null) quarantine.putAside("evidence", { tenant, conversationId: id, name: alias, reason: "has no valid record" });
+    return parsed === null ? [] : [{ record: parsed, read: () => blobs.read(sha256) }];
+  });
   const evidence = createEvidenceStore({ conversationId: id, tenant, budget: budgets, storage, restored });
   const data = createConversationData({ evidence, tables });
   const savedAliases = new Set(rows.map(({ alias }) => alias));
   for (const { alias, record } of history.uploads.list(tenant, id)) {
-    const upload = await uploads.open(storedUploadSchema.parse(JSON.parse(record)));
+    const parsed = parseRecord(storedUploadSchema, record);
+    if (parsed === null) {
+      quarantine.putAside("upload", { tenant, conversationId: id, name: alias, reason: "has no valid record" });
+      continue;
+    }
+    const upload = await uploads.open(parsed);
     if (upload === null) log.warn("upload_missing", { conversation: id, alias });
     else savedAliases.add(data.addUpload({ ...upload, readerExample: toUploadExample(id, upload.fileName) }).alias);
   }
   return { evidence, data, savedAliases };
+}
+
+/** Null if the text is not JSON of this form. */
+function parseRecord<Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> | null {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
 }
 
 /** Shows how an upload is given options for reading it; see `EvidenceItem.readerExample`. */

@@ -34,6 +34,13 @@ const chartReference = {
   ...{ title: "Chart", alt: "line chart of y, z", summary: { series: 2, points: 4 } },
 };
 
+const cellRun = {
+  ...{ runId: "r", turnId: "t", cell: 1, code: "1", at: "2026-01-01T00:00:00.000Z", status: "ok", error: null, stdout: "", stderr: "" },
+  ...{ resultAlias: null, resultPreview: null, isResultCut: false, diagnostics: {} },
+  timing: { queueMs: 0, startMs: 0, runMs: 1, totalMs: 1 },
+  previous: { code: "0", resultAlias: null, artifacts: [] },
+};
+
 describe("migrateArtifacts", () => {
   let directory: string;
   let file: string;
@@ -80,7 +87,9 @@ describe("migrateArtifacts", () => {
     turn.run("plain", JSON.stringify(result([])));
     const insert = database.prepare("INSERT INTO events (tenant, turn_id, seq, at, event) VALUES ('a', 't', ?, '2026', ?)");
     for (const [index, event] of events.entries()) insert.run(index + 1, JSON.stringify(event));
-    database.prepare("INSERT INTO cell_runs (tenant, turn_id, run) VALUES ('a', 't', ?)").run(JSON.stringify({ artifacts: [chart] }));
+    database
+      .prepare("INSERT INTO cell_runs (tenant, turn_id, run) VALUES ('a', 't', ?)")
+      .run(JSON.stringify({ ...cellRun, artifacts: [chart] }));
     write(database);
     database.close();
     open();
@@ -137,7 +146,7 @@ describe("migrateArtifacts", () => {
     expect(ofChart).toEqual({ type: "artifact", artifact: chartReference, replaces: [] });
     expect(ofImage).toEqual({ type: "artifact", artifact: old, replaces: ["f".repeat(64)] });
     expect(end).toEqual({ type: "turn-end", result: history.turns.get("a", "t")!.result });
-    expect(history.cellRuns.list("a", "t")).toEqual([{ artifacts: [chartReference] }]);
+    expect(history.cellRuns.list("a", "t")).toEqual([{ ...cellRun, artifacts: [chartReference] }]);
     const referenced = [stored, old!.figureData, current!.figureData, odd!.figureData].map((one) => `${one!.contentHash}.json`);
     expect(history.references.filesInUse("a").artifacts).toEqual(referenced.toSorted());
     expect(log).toEqual([{ event: "artifacts_migrated", fields: { rows: 6 } }]);

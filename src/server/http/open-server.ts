@@ -16,6 +16,7 @@ import { createLoginLink, publishUrl } from "./login-link.ts";
 import { openParts, type ServerParts } from "./open-parts.ts";
 import { pruneHourly } from "./prune.ts";
 import { allRoutes } from "./routes/all-routes.ts";
+import { searchUnreadable } from "./search-unreadable.ts";
 
 export interface ServerOptions {
   readonly loaded: LoadedConfiguration;
@@ -82,6 +83,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     log.warn("slow_client_cut");
   });
   const pruning = pruneHourly(parts);
+  const search = searchUnreadable(parts);
   const partsCleanup = cleanup.move();
 
   /** Gives turns and requests `server.drainMs` to end, then closes everything. */
@@ -89,6 +91,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     const { turns, turnLimiter, workLimiter } = parts;
     log.info("stopping", { running: turnLimiter.taken, queued: turnLimiter.waiting });
     pruning[Symbol.dispose]();
+    search[Symbol.dispose]();
     await Promise.all([turns.drain(rules.drainMs), orAbort(workLimiter.stop(), AbortSignal.timeout(rules.drainMs)).catch(() => {})]);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await partsCleanup.disposeAsync();

@@ -14,6 +14,7 @@ import { maxQuestionCharacters } from "../../../protocol/http-turns.ts";
 import { packageVersion } from "../../../package-version.ts";
 import type { Histogram, HistogramReading } from "../create-metrics.ts";
 import type { ServerParts } from "../open-parts.ts";
+import { describeQuarantined } from "../../../history/quarantine.ts";
 import { json, originOf, type Route, type RouteRequest } from "./route.ts";
 
 type OperationParts = Pick<
@@ -142,6 +143,7 @@ async function checkReadiness({ configured, model, history, workLimiter }: Opera
   const checks = [
     await runCheck("sandbox", () => configured.runtime.driver()),
     await runCheck("history", () => history.inTransaction(() => history.tenants.list())),
+    { name: "entries", ok: true, detail: describeQuarantined(history.quarantine.count()) },
     { name: "model", ok: model.problem === null, detail: model.problem },
     ...(workLimiter.isStopping ? [{ name: "server", ok: false, detail: "The server is stopping." }] : []),
   ];
