@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import random
+import selectors
 import shutil
 
 FONT_CACHE = "/usr/share/sluice/matplotlib"
@@ -40,6 +41,8 @@ def import_stack() -> None:
         pyarrow.set_io_thread_count(1)
     except ImportError:  # a snapshot of Debian packages only has no pyarrow
         pass
+
+    selectors.DefaultSelector = selectors.PollSelector  # asyncio's default is epoll, which sandboxes do not have
 
     import sluice
     import sluice._cell

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
+import { syscallNumbers } from "../../src/sandbox/seccomp/syscall-numbers.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
 import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
 import { openHostTraps, untouched, type HostTraps } from "./host-traps.ts";
@@ -20,6 +21,109 @@ describe.each(testedDrivers)("%s", (driver) => {
     await runtime?.close();
     await traps?.[Symbol.asyncDispose]();
   }, 30_000);
+
+  it("files cannot be leased or watched, sockets cannot run filters, and other ways to disturb neighbours or to signal to them are refused", async () => {
+    const commands = {
+      lease: [1024, 0],
+      "get lease": [1025, 0],
+      notify: [1026, 1 << 31],
+      "larger pipe": [1031, 1 << 20],
+      owner: [8, 1],
+      signal: [10, 34],
+    };
+    const options = {
+      "attach filter": 26,
+      "detach filter": 27,
+      "lock filter": 44,
+      "attach BPF": 50,
+      "reuseport filter": 51,
+      "reuseport BPF": 52,
+    };
+    await cellSession.expectAllRefused(
+      `
+import fcntl
+pipe, _ = os.pipe()
+shared = os.open("/usr/lib/os-release", os.O_RDONLY)
+directory = os.open("/usr/lib", os.O_RDONLY | os.O_DIRECTORY)
+own = os.open("/sandbox/leased", os.O_RDWR | os.O_CREAT)
+for name, (command, argument) in ${JSON.stringify(commands)}.items():
+    for where, fd in (("shared file", shared), ("shared directory", directory), ("own file", own), ("pipe", pipe)):
+        attempt(f"{name}: {where}", call, "fcntl", fd, command, argument)
+left, _ = socket.socketpair()
+program = (ctypes.c_uint16 * 4)(0x06, 0, 0, 0)
+for name, option in ${JSON.stringify(options)}.items():
+    attempt(name, call, "setsockopt", left.fileno(), 1, option, struct.pack("HxxxxxxP", 1, ctypes.addressof(program)), 16)
+for where, fd in (("shared file", shared), ("own file", own)):
+    attempt(f"flock: {where}", fcntl.flock, fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    attempt(f"open file description lock: {where}", call, "fcntl", fd, 37, struct.pack("hhqqi", 0, 0, 0, 1, 0))
+import select
+attempt("epoll", select.epoll)
+attempt("pages in memory", call, "mincore", 0, 0, 0)
+`,
+      [
+        ...Object.keys(commands).flatMap((name) =>
+          ["shared file", "shared directory", "own file", "pipe"].map((where) => `${name}: ${where}`),
+        ),
+        ...Object.keys(options),
+        ...["shared file", "own file"].flatMap((where) => [`flock: ${where}`, `open file description lock: ${where}`]),
+        "epoll",
+        "pages in memory",
+      ],
+    );
+    await cellSession.expectIntact();
+  });
+
+  it("what programs need of these still works: asyncio, sqlite, locks of processes, timeouts of sockets, sealed memory", async () => {
+    const outcome = await cellSession.run(`
+import asyncio, fcntl, os, socket, sqlite3, subprocess
+async def both():
+    process = await asyncio.create_subprocess_exec("/bin/echo", "hi", stdout=asyncio.subprocess.PIPE)
+    out, _ = await asyncio.gather(process.communicate(), asyncio.sleep(0.01))
+    return out[0].decode()
+with sqlite3.connect("/sandbox/own.db") as database:
+    database.execute("create table t (x)")
+    database.execute("insert into t values (42)")
+other = sqlite3.connect("/sandbox/own.db").execute("select x from t").fetchall()
+with open("/sandbox/locked", "w") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+left, right = socket.socketpair()
+left.settimeout(1)
+left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+memory = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+set_result([asyncio.run(both()), other, fcntl.fcntl(memory, fcntl.F_GET_SEALS) == fcntl.F_SEAL_WRITE, os.get_blocking(left.fileno())])
+`);
+    expect([outcome.error, outcome.resultJson]).toEqual([undefined, '["hi\\n",[[42]],true,false]']);
+    await cellSession.expectIntact();
+  });
+
+  it("no system call number that is unknown to the list can be used", async () => {
+    const known = new Set(Object.values(syscallNumbers[process.arch === "arm64" ? "aarch64" : "x86_64"]));
+    const unknown = Array.from({ length: 1200 }, (_, number) => number).filter((number) => !known.has(number));
+    const outcome = await cellSession.run(`
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def outcome_of(number):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, [0] * 6)) != -1 else ctypes.get_errno())
+    return os.waitpid(pid, 0)[1]
+def answer_to(number):
+    if number in (335, 336):
+        status = outcome_of(number)
+        return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    return ctypes.get_errno() if libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, [0] * 6)) == -1 else 0
+set_result({str(number): answer_to(number) for number in ${JSON.stringify([...unknown, 0x40000000, 0x7fffffff])}})
+`);
+    expect(outcome.error).toBeUndefined();
+    const answers = Object.entries(JSON.parse(outcome.resultJson!) as Record<string, number | string>);
+    expect(answers.length).toBeGreaterThan(700);
+    // The kernel passes uretprobe and uprobe by every filter. Both end the caller or fail, unless the kernel itself put them into its code.
+    const harmless = (number: string): unknown[] => (["335", "336"].includes(number) ? [1, 6, 38, "signal 4"] : [1, 38]);
+    expect(answers.filter(([number, answer]) => !harmless(number).includes(answer))).toEqual([]);
+    await cellSession.expectIntact();
+  });
 
   it("user code has no privileges and cannot regain any", async () => {
     const outcome = await cellSession.run(`

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { limitingShell, listInheritedDescriptors, toLimitedArguments } from "../../concurrency/limited-command.ts";
 import { NoSandboxError } from "../../errors/sluice-error.ts";
 import type { ExecuteSettings } from "../engine.ts";
+import { nodeSeccompPolicy } from "../../sandbox/seccomp/policy.ts";
 import { toBpf } from "../../sandbox/seccomp/to-bpf.ts";
 
 const run = promisify(execFile);
@@ -46,7 +47,7 @@ export async function createChildCommand({ isolation, bwrapPath }: ChildCommandO
     isolation,
     file: limitingShell,
     cwd: isProcessOnly ? packages.root : "/",
-    seccomp: isProcessOnly ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64"),
+    seccomp: isProcessOnly ? null : toBpf(process.arch === "arm64" ? "aarch64" : "x86_64", nodeSeccompPolicy),
     arguments: (dataBytes) => toLimitedArguments(dataBytes, [...command, ...nodeFlags, withoutInherited(program)]),
   };
 }
@@ -104,7 +105,7 @@ const namespaces = [
 
 /**
  * Separate namespaces and a read-only root that contains only Node, its libraries and Monty: no /proc, no /dev, no /etc. The user inside is nobody,
- * without capabilities, even if the host process runs as root. The seccomp filter is the one of the CPython sandboxes.
+ * without capabilities, even if the host process runs as root. The seccomp filter is the one of the CPython sandboxes, plus epoll.
  */
 async function toBwrapArguments(node: string, packages: MontyPackages): Promise<string[]> {
   const libraries = await findLibraries([node, packages.addonFile]);

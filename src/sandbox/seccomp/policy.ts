@@ -37,16 +37,16 @@ const files: readonly string[] = [
   "stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat getdents getdents64 getcwd chdir fchdir umask",
   "mkdir mkdirat rmdir rename renameat renameat2 link linkat unlink unlinkat symlink symlinkat",
   "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes utimensat futimesat truncate ftruncate fallocate",
-  "fsync fdatasync sync_file_range flock fcntl dup dup2 dup3 pipe pipe2 sendfile copy_file_range readahead fadvise64",
+  "fsync fdatasync sync_file_range dup dup2 dup3 pipe pipe2 sendfile copy_file_range readahead fadvise64",
   "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
 ].flatMap(words);
 
 const memory: readonly string[] = words(
-  "brk mmap munmap mprotect mremap msync madvise mincore mlock mlock2 munlock mlockall munlockall memfd_create membarrier get_mempolicy",
+  "brk mmap munmap mprotect mremap msync madvise mlock mlock2 munlock mlockall munlockall memfd_create membarrier get_mempolicy",
 );
 
 const waiting: readonly string[] = [
-  "select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2",
+  "select pselect6 poll ppoll eventfd eventfd2",
   "timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4 futex futex_waitv",
   "nanosleep clock_nanosleep alarm pause getitimer setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete",
   "time gettimeofday clock_gettime clock_getres times",
@@ -62,7 +62,38 @@ const processes: readonly string[] = [
 ].flatMap(words);
 
 /** Calls on existing sockets: the worker's own and socketpairs. Sockets cannot be created, bound, connected or accepted. */
-const openSockets: readonly string[] = words("sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt");
+const openSockets: readonly string[] = words("sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt");
+
+/** No filters (SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_LOCK_FILTER), which run in the kernel, and nothing else that sandboxes have no use for. */
+const socketOptions: Readonly<Record<string, number>> = {
+  SO_SNDBUF: 7,
+  SO_RCVBUF: 8,
+  SO_PASSCRED: 16,
+  SO_RCVTIMEO_OLD: 20,
+  SO_SNDTIMEO_OLD: 21,
+  SO_RCVTIMEO_NEW: 66,
+  SO_SNDTIMEO_NEW: 67,
+};
+const SOL_SOCKET = 1;
+
+/**
+ * No leases (F_SETLEASE), which can hang whoever opens the file, no notifications about directories (F_NOTIFY), no choice of signal or owner (F_SETSIG,
+ * F_SETOWN), no larger pipes (F_SETPIPE_SZ), which are counted per user, and no locks of open file descriptions. Locks of processes stay: sqlite needs them.
+ */
+const descriptorControls: Readonly<Record<string, number>> = {
+  F_DUPFD: 0,
+  F_GETFD: 1,
+  F_SETFD: 2,
+  F_GETFL: 3,
+  F_SETFL: 4,
+  F_GETLK: 5,
+  F_SETLK: 6,
+  F_SETLKW: 7,
+  F_DUPFD_CLOEXEC: 1030,
+  F_GETPIPE_SZ: 1032,
+  F_ADD_SEALS: 1033,
+  F_GET_SEALS: 1034,
+};
 
 const terminalAndFileControls: Readonly<Record<string, number>> = {
   TCGETS: 0x5401, // isatty
@@ -105,6 +136,8 @@ export const seccompPolicy: SeccompPolicy = Object.freeze({
     { names: waiting },
     { names: processes },
     { names: openSockets },
+    { names: ["fcntl"], when: Object.values(descriptorControls).map((command) => [int(1, command)]) },
+    { names: ["setsockopt"], when: Object.values(socketOptions).map((option) => [int(1, SOL_SOCKET), int(2, option)]) },
     { names: ["clone"], when: [[{ index: 0, mask: CLONE_NEW_ANY, value: 0 }]] },
     { names: ["socketpair"], when: [[int(0, AF_UNIX)]] },
     { names: ["mknod"], when: [[{ index: 1, mask: S_IFMT, value: S_IFIFO }]] },
@@ -116,7 +149,18 @@ export const seccompPolicy: SeccompPolicy = Object.freeze({
   refused: [
     // A filter cannot check its flags, because they are behind a pointer. On ENOSYS, glibc falls back to clone; on EPERM it would give up.
     { names: ["clone3"], errno: ENOSYS },
+    // A lock on a file of the snapshot would be a signal to other sandboxes. Libraries take ENOSYS as a file system without locks.
+    { names: ["flock"], errno: ENOSYS },
   ],
+});
+
+/**
+ * The same for a process of Node.js, which cannot work without epoll. Sandboxes do without it: its watches are counted per user, and a host of the same user
+ * would abort when there are none left.
+ */
+export const nodeSeccompPolicy: SeccompPolicy = Object.freeze({
+  ...seccompPolicy,
+  allowed: [...seccompPolicy.allowed, { names: words("epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2") }],
 });
 
 function int(index: number, value: number): ArgumentCondition {

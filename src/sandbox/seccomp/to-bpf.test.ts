@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seccompPolicy } from "./policy.ts";
+import { nodeSeccompPolicy, seccompPolicy } from "./policy.ts";
 import { syscallNumbers, type SeccompArchitecture } from "./syscall-numbers.ts";
 import { toBpf } from "./to-bpf.ts";
 
@@ -16,7 +16,7 @@ const forbidden =
   "init_module finit_module delete_module open_by_handle_at name_to_handle_at acct swapon swapoff reboot settimeofday clock_settime clock_adjtime adjtimex iopl ioperm " +
   "modify_ldt quotactl quotactl_fd syslog socket connect bind listen accept accept4 setuid setgid setresuid setresgid setreuid setregid setfsuid setgroups capset " +
   "seccomp memfd_secret vmsplice splice tee shmget shmat semget msgget mq_open fanotify_init inotify_init1 sethostname setdomainname vhangup lookup_dcookie " +
-  "landlock_create_ruleset mbind move_pages migrate_pages remap_file_pages nfsservctl uselib";
+  "landlock_create_ruleset mbind move_pages migrate_pages remap_file_pages nfsservctl uselib mincore epoll_create epoll_create1 epoll_ctl epoll_pwait";
 
 describe.each(architectures)("seccomp program for %s", (architecture) => {
   const program = toBpf(architecture);
@@ -30,7 +30,7 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
     for (let number = 0; number < 1024; number++) {
       const conditional = seccompPolicy.allowed.some(({ names, when }) => when && names.some((name) => numbers[name] === number));
       if (conditional) continue;
-      const expected = number === numbers["clone3"] ? ENOSYS : allowed.has(number) ? ALLOW : EPERM;
+      const expected = number === numbers["clone3"] || number === numbers["flock"] ? ENOSYS : allowed.has(number) ? ALLOW : EPERM;
       expect([number, run(program, { arch: audit[architecture], number, args: [] })]).toEqual([number, expected]);
     }
   });
@@ -50,6 +50,25 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
   it("allows only unix socketpairs", () => {
     expect(call("socketpair", 1, 1, 0)).toBe(ALLOW);
     for (const family of [2, 10, 16, 17, 40]) expect(call("socketpair", family, 1, 0)).toBe(EPERM);
+  });
+
+  it("allows commands of fcntl for flags, copies, locks of processes and seals, and refuses all others", () => {
+    const allowed = new Set([0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032, 1033, 1034]);
+    for (let command = 0; command < 2048; command++)
+      expect([command, call("fcntl", 3, command, 0)]).toEqual([command, allowed.has(command) ? ALLOW : EPERM]);
+    expect(call("fcntl", 3, 0x1_0000_0400n, 0), "F_SETLEASE with upper bits, which the kernel ignores").toBe(EPERM);
+  });
+
+  it("allows the options of sockets for buffers, timeouts and credentials, and refuses filters", () => {
+    for (const option of [7, 8, 16, 20, 21, 66, 67]) expect(call("setsockopt", 3, 1, option)).toBe(ALLOW);
+    for (const option of [26, 27, 32, 33, 44, 50, 51, 52, 60]) expect(call("setsockopt", 3, 1, option)).toBe(EPERM);
+    expect(call("setsockopt", 3, 0, 7), "another level").toBe(EPERM);
+  });
+
+  it("allows epoll only to processes of Node.js", () => {
+    const node = toBpf(architecture, nodeSeccompPolicy);
+    const answer = (name: string): number => run(node, { arch: audit[architecture], number: numbers[name]!, args: [0n, 0n, 0n] });
+    expect([answer("epoll_create1"), answer("epoll_ctl"), answer("ptrace"), answer("flock")]).toEqual([ALLOW, ALLOW, EPERM, ENOSYS]);
   });
 
   it("refuses ioctls that write into a terminal, whatever the upper bits are", () => {
@@ -73,9 +92,9 @@ describe.each(architectures)("seccomp program for %s", (architecture) => {
     }
   });
 
-  it("has fewer than 512 instructions, and its jumps go forward and stay inside", () => {
+  it("has fewer than 1024 instructions, and its jumps go forward and stay inside", () => {
     const length = program.length / 8;
-    expect(length).toBeLessThan(512);
+    expect(length).toBeLessThan(1024);
     for (let at = 0; at < length; at++) {
       const code = program.readUInt16LE(at * 8);
       const far = code === 0x05 ? program.readUInt32LE(at * 8 + 4) : Math.max(program[at * 8 + 2]!, program[at * 8 + 3]!);

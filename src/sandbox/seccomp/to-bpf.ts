@@ -1,4 +1,4 @@
-import { seccompPolicy, type ArgumentCondition } from "./policy.ts";
+import { seccompPolicy, type ArgumentCondition, type SeccompPolicy } from "./policy.ts";
 import { syscallNumbers, type SeccompArchitecture } from "./syscall-numbers.ts";
 
 /** Offsets in struct seccomp_data, and opcodes of classic BPF. */
@@ -42,19 +42,19 @@ interface Answer {
  * A call of a foreign architecture (int 0x80 on x86_64) kills the process. x32 calls have numbers from 0x40000000 and are refused as unknown.
  * The number is looked up by binary search over intervals, so each call costs about ten instructions.
  */
-export function toBpf(architecture: SeccompArchitecture): Buffer {
+export function toBpf(architecture: SeccompArchitecture, policy: SeccompPolicy = seccompPolicy): Buffer {
   const program = [
     load(ARCHITECTURE_OFFSET),
     instruction(JUMP_EQUAL, auditArchitecture[architecture], 1, 0),
     instruction(RETURN, KILL_PROCESS),
     load(NUMBER_OFFSET),
-    ...search(toIntervals(architecture)),
+    ...search(toIntervals(architecture, policy), policy),
   ];
   return encode(program);
 }
 
-function toIntervals(architecture: SeccompArchitecture): Interval[] {
-  const refuse: Answer = { action: ERRNO | seccompPolicy.defaultErrno };
+function toIntervals(architecture: SeccompArchitecture, policy: SeccompPolicy): Interval[] {
+  const refuse: Answer = { action: ERRNO | policy.defaultErrno };
   const answers = new Map<number, Answer>();
   const setAnswer = (names: readonly string[], answer: Answer): void => {
     for (const name of names) {
@@ -63,8 +63,8 @@ function toIntervals(architecture: SeccompArchitecture): Interval[] {
     }
   };
   const allow: Answer = { action: ALLOW };
-  for (const { names, when } of seccompPolicy.allowed) setAnswer(names, when === undefined ? allow : { action: ALLOW, when });
-  for (const { names, errno } of seccompPolicy.refused) setAnswer(names, { action: ERRNO | errno });
+  for (const { names, when } of policy.allowed) setAnswer(names, when === undefined ? allow : { action: ALLOW, when });
+  for (const { names, errno } of policy.refused) setAnswer(names, { action: ERRNO | errno });
 
   const intervals: Interval[] = [];
   const last = Math.max(...answers.keys());
@@ -81,17 +81,17 @@ function isSameAnswer(left: Answer, right: Answer): boolean {
 }
 
 /** Binary search. Reaches the right half by an unconditional jump, because conditional jumps are limited to 255 instructions. */
-function search(intervals: readonly Interval[]): Instruction[] {
-  if (intervals.length === 1) return answerWith(intervals[0]!.answer);
+function search(intervals: readonly Interval[], policy: SeccompPolicy): Instruction[] {
+  if (intervals.length === 1) return answerWith(intervals[0]!.answer, policy);
   const middle = Math.ceil(intervals.length / 2);
-  const left = search(intervals.slice(0, middle));
-  const right = search(intervals.slice(middle));
+  const left = search(intervals.slice(0, middle), policy);
+  const right = search(intervals.slice(middle), policy);
   return [instruction(JUMP_GREATER_EQUAL, intervals[middle]!.first, 0, 1), instruction(JUMP, left.length), ...left, ...right];
 }
 
-function answerWith({ action, when }: Answer): Instruction[] {
+function answerWith({ action, when }: Answer, { defaultErrno }: SeccompPolicy): Instruction[] {
   if (when === undefined) return [instruction(RETURN, action)];
-  return [...when.flatMap((conditions) => alternative(conditions, action)), instruction(RETURN, ERRNO | seccompPolicy.defaultErrno)];
+  return [...when.flatMap((conditions) => alternative(conditions, action)), instruction(RETURN, ERRNO | defaultErrno)];
 }
 
 /** Returns `action` if all conditions hold, otherwise continues with the next instruction. */
