@@ -161,6 +161,7 @@ describe("downloads of tables", () => {
       data: [
         {
           alias: "My_upload",
+          _contextAlias: "My_upload",
           source: "upload",
           name: "My upload",
           format: "csv",

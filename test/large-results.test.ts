@@ -10,8 +10,8 @@ import { createToolCatalog } from "../src/tools/create-tool-catalog.ts";
 import { createToolPolicy } from "../src/tools/tool-policy.ts";
 import { watchEventLoop } from "./fixtures/event-loop.ts";
 
-/** CPU time in one iteration of the event loop. Reading 50 MB takes many times as much. */
-const MAX_BLOCKED_MS = 250;
+/** Twice the CPU time of parsing 50 MB, now and on this machine. Reading the message in the event loop takes many times as much. */
+const maxBlockedMs = 2 * measureParsing();
 const memoryBytes = 1_500_000_000;
 const limits = { ...defaultExecuteLimits, memoryBytes, executionMs: 120_000 };
 
@@ -55,7 +55,7 @@ describe("a tool's answer of 50 MB", { timeout: 240_000 }, () => {
     );
     expect(bytes).toBeGreaterThan(50_000_000);
     expect([sha256.length, preview.bytes <= 4096]).toEqual([64, true]);
-    expect(blockedMs).toBeLessThan(MAX_BLOCKED_MS);
+    expect(blockedMs).toBeLessThan(maxBlockedMs);
   });
 
   it("becomes a failure with its text if it has isError, without blocking the event loop", async () => {
@@ -63,7 +63,7 @@ describe("a tool's answer of 50 MB", { timeout: 240_000 }, () => {
     await source.source.tools();
     const eventLoop = watchEventLoop();
     const { answer, evidence } = await fetchRows(source, "error");
-    expect(eventLoop.stop()).toBeLessThan(MAX_BLOCKED_MS);
+    expect(eventLoop.stop()).toBeLessThan(maxBlockedMs);
     expect([answer.status, evidence.aliases(), answer.error?.summary?.toString().slice(0, 46)]).toEqual([
       "error",
       [],
@@ -77,10 +77,19 @@ it("keeps a large value of a local function unchanged, without blocking the even
   const evidence = createEvidenceStore();
   const eventLoop = watchEventLoop();
   const item = await evidence.keep({ tool: "local__rows", output: value, as: "value" });
-  expect(eventLoop.stop()).toBeLessThan(MAX_BLOCKED_MS);
+  expect(eventLoop.stop()).toBeLessThan(maxBlockedMs);
   expect(Buffer.from(item.read()).toString("utf8") === JSON.stringify(value)).toBe(true);
   expect([item.shape.rows, item.precisionLoss]).toEqual([400_000, undefined]);
 });
+
+function measureParsing(): number {
+  const value = Array.from({ length: 700_000 }, (_, id) => ({ id, city: "Zürich", price: id / 100, isOpen: id % 3 === 0 }));
+  const text = Buffer.from(JSON.stringify(value));
+  const before = process.threadCpuUsage();
+  JSON.parse(text.toString("utf8"));
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
 
 function rowsOf({ shape, format }: EvidenceItem): number {
   return format === "json" ? (shape.rows ?? -1) : -1;

@@ -57,7 +57,7 @@ describe("a project that has only this package", { timeout: 300_000 }, () => {
     const compilerOptions = { ...options, rewriteRelativeImportExtensions: true, outDir: "out" };
     await writeFile(path.join(installed.project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: programs }));
     await cp(path.join(root, "examples/data"), path.join(installed.project, "out/data"), { recursive: true });
-    await mkdir(path.join(installed.project, "node_modules/@types"));
+    await mkdir(path.join(installed.project, "node_modules/@types"), { recursive: true });
     for (const name of ["@types/node", "undici-types"])
       await symlink(path.join(root, "node_modules", name), path.join(installed.project, "node_modules", name));
     const complaints = await installed.run(path.join(root, "node_modules/.bin/tsc"), ["-p", "."]).then(
