@@ -2,33 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Runtime } from "../../src/create-runtime.ts";
 import { openTestRuntime, testedDrivers } from "../test-runtime.ts";
 import { openAttackedCellSession, type AttackedCellSession } from "./attacked-cell-session.ts";
+import { forgeFrames } from "./forge-frames.ts";
 import { openHostTraps, untouched, type HostTraps } from "./host-traps.ts";
-
-/** Python code that finds the cell process's socket to the monitor and sends frames over it. */
-const forge = `
-import json, os, socket, stat, struct
-def own_socket():
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if int(name) > 2 and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                return int(name)
-        except OSError:
-            pass
-    raise RuntimeError("there is no socket to misuse")
-def frame(header, body=b""):
-    head = json.dumps(header).encode()
-    return struct.pack(">III", 0x534C5501, len(head), len(body)) + head + body
-def current_cell():
-    import sys
-    at = sys._getframe()
-    while at is not None:
-        if "header" in at.f_locals and "cell" in at.f_locals["header"]:
-            return at.f_locals["header"]["cell"]
-        at = at.f_back
-    raise RuntimeError("no cell is running")
-def send(data):
-    socket.socket(fileno=os.dup(own_socket())).sendall(data)
-`;
 
 /** The monitor, the process with the variables, the one before it, the one for the next cell, and one that is exiting. */
 const OWN_PROCESSES = 5;
@@ -103,7 +78,7 @@ describe.each(testedDrivers)("%s", (driver) => {
   it.each(Object.keys(forgeries))(
     "fake frames: %s is never accepted as a frame of the worker",
     async (name) => {
-      const outcome = await cellSession.run(`${forge}\n${forgeries[name]}`);
+      const outcome = await cellSession.run(`${forgeFrames}\n${forgeries[name]}`);
       // A cell may forge its own answer, but not that of another cell or of the monitor.
       expect(["ok", "sandbox_lost", "contract_violation", "timeout"]).toContain(outcome.status);
       if (outcome.status === "ok") expect([null, '"forged"', "1"]).toContain(outcome.resultJson);
@@ -116,7 +91,7 @@ describe.each(testedDrivers)("%s", (driver) => {
 
   it("a forged end is not reported as a crash with variables intact", async () => {
     const outcome = await cellSession.run(
-      `${forge}\nsend(frame({"type": "ended", "cell": current_cell(), "signal": 11}))\nkept = "changed"`,
+      `${forgeFrames}\nsend(frame({"type": "ended", "cell": current_cell(), "signal": 11}))\nkept = "changed"`,
     );
     expect(outcome.status).toBe("sandbox_lost");
     await cellSession.expectTruthful();
@@ -124,17 +99,17 @@ describe.each(testedDrivers)("%s", (driver) => {
 
   const misuses: Record<string, string> = {
     "closes every descriptor": "import os\nos.closerange(0, 4096)",
-    "closes its connection and goes on": `${forge}\nos.close(own_socket())\nwhile True:\n    pass`,
-    "shuts its connection down for reading": `${forge}\nsocket.socket(fileno=os.dup(own_socket())).shutdown(socket.SHUT_RD)`,
-    "shuts its connection down both ways": `${forge}\nsocket.socket(fileno=os.dup(own_socket())).shutdown(socket.SHUT_RDWR)`,
-    "replaces its connection by another": `${forge}\na, b = socket.socketpair()\nos.dup2(a.fileno(), own_socket())\n`,
+    "closes its connection and goes on": `${forgeFrames}\nos.close(own_socket())\nwhile True:\n    pass`,
+    "shuts its connection down for reading": `${forgeFrames}\nsocket.socket(fileno=os.dup(own_socket())).shutdown(socket.SHUT_RD)`,
+    "shuts its connection down both ways": `${forgeFrames}\nsocket.socket(fileno=os.dup(own_socket())).shutdown(socket.SHUT_RDWR)`,
+    "replaces its connection by another": `${forgeFrames}\na, b = socket.socketpair()\nos.dup2(a.fileno(), own_socket())\n`,
     "writes to every descriptor":
       "import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'escaped' * 100)\n    except OSError:\n        pass",
-    "reads what is meant for the worker": `${forge}\nchannel = socket.socket(fileno=os.dup(own_socket()))\nchannel.setblocking(False)\ntry:\n    print(channel.recv(100))\nexcept BlockingIOError:\n    pass`,
+    "reads what is meant for the worker": `${forgeFrames}\nchannel = socket.socket(fileno=os.dup(own_socket()))\nchannel.setblocking(False)\ntry:\n    print(channel.recv(100))\nexcept BlockingIOError:\n    pass`,
     "closes standard output": "import sys\nsys.stdout.close()\nsys.stderr.close()",
     "closes the pipes under standard output": "import os\nos.close(1)\nos.close(2)",
     "gives its standard output away": "import sys\nsys.stdout = sys.stderr = None",
-    "fills its own connection's buffer": `${forge}\nchannel = socket.socket(fileno=os.dup(own_socket()))\nchannel.setblocking(False)\nhead = frame({"type": "artifact", "cell": 0, "kind": "image"}, b"x" * 100_000)\nfor _ in range(50):\n    try:\n        channel.send(head)\n    except OSError:\n        break`,
+    "fills its own connection's buffer": `${forgeFrames}\nchannel = socket.socket(fileno=os.dup(own_socket()))\nchannel.setblocking(False)\nhead = frame({"type": "artifact", "cell": 0, "kind": "image"}, b"x" * 100_000)\nfor _ in range(50):\n    try:\n        channel.send(head)\n    except OSError:\n        break`,
   };
   it.each(Object.keys(misuses))(
     "a cell that %s harms only itself",
@@ -181,7 +156,7 @@ describe.each(testedDrivers)("%s", (driver) => {
 
   it("variables that were replayed after a loss also survive a failed cell", async () => {
     await using own = await openAttackedCellSession(runtime, traps);
-    const lost = await own.run(`${forge}\nsend(b"\\xff" * 100)`);
+    const lost = await own.run(`${forgeFrames}\nsend(b"\\xff" * 100)`);
     expect(lost.status).toBe("sandbox_lost");
     const failed = await own.run("kept = 'changed'\n1 / 0");
     expect(failed.status).toBe("python_error");
@@ -264,7 +239,7 @@ ticks[0] > 0
   );
 
   it("a thread that keeps forging frames after its cell cannot answer for the next cell", async () => {
-    const outcome = await cellSession.run(`${forge}
+    const outcome = await cellSession.run(`${forgeFrames}
 import threading
 cell = current_cell()
 def later():
