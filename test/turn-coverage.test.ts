@@ -75,7 +75,7 @@ describe("a sparse chart of render_chart", () => {
     const turn = await run({ steps: [sparse, cell(code, ["get_days_1"]), draw("result_1"), edit, draw("result_2"), final("Chart 1.")] });
     expect(forced(turn)).toEqual([undefined, undefined, undefined, "python_code_edit", undefined, undefined]);
     expect(turn.result.gaps).toEqual([]);
-    expect(turn.result.artifacts).toEqual([turn.of("artifact")[1]!.artifact]);
+    expect(turn.result.artifacts.map(({ contentHash }) => contentHash)).toEqual([turn.of("artifact")[1]!.artifact.contentHash]);
     expect(turn.result.artifacts[0]).toMatchObject({ data: expect.objectContaining({ length: 80 }) });
   });
 
@@ -135,6 +135,26 @@ describe("coverage events", () => {
     const { result } = await ask({ steps: [call("get_reserves"), cell(derive, ["get_reserves_1"]), final(answer)] });
     expect(result.gaps).toEqual([{ code: "coverage_events", severity: "info", detail: event }]);
     expect([result.confidence.level, result.answer]).toEqual(["high", `${answer}\n\n${event}`]);
+  });
+
+  test("in a number of the answer are flagged, and the corrected number removes the flag", async () => {
+    const steps = (answer: string): StepReply[] => [
+      call("get_reserves"),
+      cell(`${derive}set_result(1)`, ["get_reserves_1"]),
+      final(answer),
+    ];
+    const { result } = await ask({ steps: steps("Inflow was 35,001. Harbour was listed.") });
+    const flag =
+      "Coverage counted as a change: 35,001 includes 35,000 that came or went with who was counted; without it, the change is 1.";
+    expect(result.gaps.find(({ code }) => code === "uncorrected_change")).toEqual({
+      code: "uncorrected_change",
+      severity: "minor",
+      detail: flag,
+    });
+    expect(result.answer).toBe(`Inflow was 35,001. Harbour was listed.\n\n${event}\n${flag}`);
+    expect(result.confidence).toEqual({ level: "medium", reason: flag });
+    const honest = await ask({ steps: steps("The total rose by 35,001 because Harbour was listed; the inflow was 1.") });
+    expect(honest.result.confidence.level).toBe("high");
   });
 
   test("of several cells and of an edited cell are stated once, together with those of results", async () => {

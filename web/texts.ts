@@ -146,6 +146,7 @@ export const texts = {
       chart_not_rendered: "The chart was not drawn",
       low_coverage: "Low coverage",
       unnamed_coverage: "Hidden coverage",
+      uncorrected_change: "Coverage counted as a change",
       coverage_events: "Coverage events",
       server_unavailable: "A source was not reachable",
       tools_unavailable: "No source was reachable",

@@ -1,5 +1,6 @@
 import type { FigureAxes, FigureSeries } from "../protocol/figure.ts";
 import type { Coverage } from "../protocol/coverage-event.ts";
+import { readFigure } from "../protocol/read-figure.ts";
 import type { CellArtifact } from "../protocol/outcome.ts";
 import { adviseOnCoverage, describeSparseSeries, describeUnnamedCoverage } from "../prompts/interpreter-tools.ts";
 import { findUnnamedCoverage, type DrawnSeries, type Drawing } from "./find-unnamed-coverage.ts";
@@ -26,7 +27,7 @@ type Drawn =
 /** Finds figures and charts that draw changes of coverage without naming them. `derived`: the coverage that the cells of the turn noted. */
 export function findHiddenCoverage(artifacts: readonly Drawn[], derived: readonly Coverage[]): Finding[] {
   return artifacts.flatMap((artifact): Finding[] => {
-    const hidden = findUnnamedCoverage(artifact.kind === "chart" ? fromChart(artifact) : fromFigure(artifact), derived);
+    const hidden = findUnnamedCoverage(toDrawing(artifact), derived);
     if (hidden.length === 0) return [];
     const drawn = artifact.kind === "chart" ? "chart" : "figure";
     return [{ code: "unnamed_coverage", detail: describeUnnamedCoverage(drawn, hidden), advice: adviseOnCoverage(drawn, hidden) }];
@@ -35,6 +36,11 @@ export function findHiddenCoverage(artifacts: readonly Drawn[], derived: readonl
 
 export function describeFindings(findings: readonly Finding[]): string {
   return findings.map(({ detail, advice }) => (advice === undefined ? detail : `${detail} ${advice}`)).join(" ");
+}
+
+/** What a reader of the figure or chart sees. */
+export function toDrawing(artifact: Drawn): Drawing {
+  return artifact.kind === "chart" ? fromChart(artifact) : fromFigure(artifact);
 }
 
 function fromChart({ title, spec, data }: Extract<Drawn, { kind: "chart" }>): Drawing {
@@ -50,13 +56,14 @@ function fromChart({ title, spec, data }: Extract<Drawn, { kind: "chart" }>): Dr
 
 function fromFigure({ title, figure }: Extract<Drawn, { kind: "image" }>): Drawing {
   if (figure === undefined) return { texts: [], series: [] };
-  const ofAxes = figure.axes.flatMap(({ title: own, x, y, series }) => [
-    ...[own, x.label, y.label],
+  const { axes, ...own } = readFigure(figure);
+  const ofAxes = axes.flatMap(({ title: heading, x, y, series }) => [
+    ...[heading, x.label, y.label],
     ...[x, y].flatMap(({ tickLabels = [] }) => tickLabels.map(({ text }) => text)),
     ...series.flatMap(({ label, labels = [] }) => [label, ...labels]),
   ]);
-  const texts = [title, figure.title, figure.xLabel, figure.yLabel, ...(figure.texts ?? []), ...ofAxes];
-  return { texts: texts.filter((text) => typeof text === "string"), series: figure.axes.flatMap(fromAxes) };
+  const texts = [title, own.title, own.xLabel, own.yLabel, ...(own.texts ?? []), ...ofAxes];
+  return { texts: texts.filter((text) => typeof text === "string"), series: axes.flatMap(fromAxes) };
 }
 
 /** Kinds of series whose points can be changes. */

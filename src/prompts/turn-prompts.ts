@@ -130,3 +130,15 @@ export function synthesisPrompt({ today, question, stopReason, draft, results, o
 function toLines(lines: readonly string[]): string {
   return lines.length === 0 ? "none" : lines.join("\n");
 }
+
+const LISTED_NUMBERS = 5;
+
+/** A gap, also shown to the user: numbers of the answer that state a change of coverage as if it had moved. */
+export function describeUncorrectedNumbers(found: readonly { text: string; amount: { total: number; stable: number } }[]): string {
+  const toText = (value: number): string => value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1000 ? 2 : 0 });
+  const listed = found.slice(0, LISTED_NUMBERS).map(({ text, amount: { total, stable } }) => {
+    return `${text} includes ${toText(total - stable)} that came or went with who was counted; without it, the change is ${toText(stable)}`;
+  });
+  const more = found.length > LISTED_NUMBERS ? `; and ${found.length - LISTED_NUMBERS} more numbers` : "";
+  return `Coverage counted as a change: ${listed.join("; ")}${more}.`;
+}

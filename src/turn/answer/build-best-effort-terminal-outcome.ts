@@ -138,7 +138,7 @@ export function findCoverageEvents(sources: CoverageSources): Gap[] {
   return [{ code: "coverage_events", severity: "info", detail: `Coverage changed: ${found.slice(0, LISTED).join("; ")}${more}.` }];
 }
 
-export interface CoverageSources {
+interface CoverageSources {
   readonly ledger: Pick<Ledger, "cells">;
   readonly conversation: Conversation;
 }
@@ -146,13 +146,18 @@ export interface CoverageSources {
 /** The events of all current cells, in the order of the cells. `omitted`: how many more the cells counted. */
 export function listCoverageEvents({ ledger, conversation }: CoverageSources): { events: CoverageEvent[]; omitted: number } {
   const cells = ledger.cells.filter(({ replacedIn }) => replacedIn === null);
-  const ofResults = cells.flatMap(({ resultAlias }) => {
-    const item = resultAlias === null ? null : conversation.evidence.get(resultAlias);
-    if (item === null || item.bytes > MAX_RESULT_BYTES) return [];
-    return findEvents(JSON.parse(readItemText(item) ?? "null"), MAX_DEPTH);
-  });
+  const ofResults = readSmallResults({ ledger, conversation }).flatMap((result) => findEvents(result, MAX_DEPTH));
   const events = [...cells.flatMap(({ coverage }) => coverage?.events ?? []), ...ofResults];
   return { events, omitted: cells.reduce((sum, { coverage }) => sum + (coverage?.omitted ?? 0), 0) };
+}
+
+/** The results of all current cells, without those that are too large to be read again. */
+export function readSmallResults({ ledger, conversation }: CoverageSources): unknown[] {
+  return ledger.cells.flatMap(({ resultAlias, replacedIn }) => {
+    const item = resultAlias === null || replacedIn !== null ? null : conversation.evidence.get(resultAlias);
+    if (item === null || item.bytes > MAX_RESULT_BYTES) return [];
+    return [JSON.parse(readItemText(item) ?? "null") as unknown];
+  });
 }
 
 function findEvents(value: unknown, depth: number): CoverageEvent[] {

@@ -132,7 +132,7 @@ const nonQuantities: readonly RegExp[] = [
   /\b(?:19|20)\d{2}\s*[-–/]\s*(?:(?:19|20)?\d{2})\b/g, // range of years
 ];
 
-function removeNonQuantities(answer: string): string {
+export function removeNonQuantities(answer: string): string {
   return nonQuantities.reduce((text, pattern) => text.replaceAll(pattern, " "), removeCode(answer));
 }
 
@@ -154,7 +154,7 @@ export interface WrittenNumber {
   readonly values: readonly WrittenValue[];
 }
 
-interface WrittenValue {
+export interface WrittenValue {
   readonly value: number;
   /** The precision as written: one unit of the last digit. Trailing zeros, as in 12,000, may be rounding. */
   readonly unit: number;
