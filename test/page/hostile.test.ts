@@ -68,7 +68,7 @@ describe("untrusted text on the page", () => {
     await page.unrouteAll();
     const words = await page.locator(".answer").innerText();
     expect(words).toContain(`An answer with ${evil} and <script>window.owned=5</script>.`);
-    expect(words).toContain("a link and another and a good one (example.org).");
+    expect(words).toContain("a link and another and a good one (https://example.org/page).");
     expect(words).toContain("<a href='javascript:window.owned=12'>html link</a> https://example.org/auto javascript:window.owned=13 ref");
     expect(words).toContain("[picture left out: a remote picture] [picture left out: inline] [picture left out: by reference]");
     const links = page.locator(".answer a");

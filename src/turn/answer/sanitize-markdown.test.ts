@@ -40,6 +40,8 @@ describe("sanitized Markdown", () => {
     ["![figure](/artifacts/ab.png)", "![figure](/artifacts/ab.png)"],
     ["[data](/data/ds_1.json)", "[data](/data/ds_1.json)"],
     ["[https://bank.example](/data/ds_1.json)", "https://bank.example (`/data/ds_1.json`)"],
+    ["[https:\\/\\/bank.example](/data/ds_1.json)", "https:\\/\\/bank.example (`/data/ds_1.json`)"],
+    ["[www&period;bank.example](/data/ds_1.json)", "www&period;bank.example (`/data/ds_1.json`)"],
     ["[data](/data/../login?code=x)", "data (`/data/../login?code=x`)"],
     ["[data](//evil.example/data/)", "data (`//evil.example/data/`)"],
     ["[a](b) and [c](d)", "a (`b`) and c (`d`)"],

@@ -46,8 +46,7 @@ export function createMarkdownSanitizer(ownUrls: ReadonlySet<string>): MarkdownS
   /** A failed attempt to end the block is repeated when the block is twice as long. */
   let nextAttemptAt = 0;
   let budget = PARSE_BUDGET_CHARACTERS;
-  let line: string[] = [];
-  let lineCharacters = 0;
+  let line = "";
   /** Whether a piece of the current line was already processed. */
   let isInsideLine = false;
   let endsWithCarriageReturn = false;
@@ -109,18 +108,17 @@ export function createMarkdownSanitizer(ownUrls: ReadonlySet<string>): MarkdownS
       const last = pieces.pop()!;
       let released = "";
       for (const piece of pieces) {
-        released += addLine(`${line.join("")}${piece}\n`, true);
-        [line, lineCharacters] = [[], 0];
+        released += addLine(`${line}${piece}\n`, true);
+        line = "";
       }
-      line.push(last);
-      lineCharacters += last.length;
-      if (lineCharacters <= LINE_PIECE_CHARACTERS) return released;
-      released += addLine(line.join(""), false);
-      [line, lineCharacters] = [[], 0];
+      line += last;
+      if (line.length <= LINE_PIECE_CHARACTERS) return released;
+      released += addLine(line, false);
+      line = "";
       return released;
     },
     end() {
-      const last = line.join("") + (endsWithCarriageReturn ? "\n" : "");
+      const last = line + (endsWithCarriageReturn ? "\n" : "");
       const isLineOpen = isInsideLine || (last !== "" && !endsWithCarriageReturn);
       const released = last === "" ? "" : addLine(last, true);
       if (mode === "code") return `${released}${isLineOpen ? "\n" : ""}${fence}`;
@@ -155,7 +153,7 @@ function sanitizeBlock(text: string, ownUrls: ReadonlySet<string>): { readonly s
   let cost = 0;
   for (let round = 0; round < MAX_ROUNDS && !isTooComplex(safe); round += 1) {
     cost += safe.length + PARSE_OVERHEAD;
-    const tree = parse(`${safe}\n\n${END}`);
+    const tree = fromMarkdown(`${safe}\n\n${END}`, parseOptions);
     const edits = findEdits(tree, safe, ownUrls);
     if (edits.length === 0) return { safe: isEnd(tree.children.at(-1)) ? safe : null, cost };
     safe = applyEdits(safe, edits);
@@ -174,10 +172,6 @@ function isEnd(node: Root["children"][number] | undefined): boolean {
 /** Without the transforms of GFM: they find further addresses in the text, which show where they lead, and are slow for crafted text. */
 const parseOptions = { extensions: [gfm()], mdastExtensions: gfmFromMarkdown().map((extension) => ({ ...extension, transforms: [] })) };
 
-function parse(text: string): Root {
-  return fromMarkdown(text, parseOptions);
-}
-
 /** The most of each kind that one block may have. Ordinary text has far fewer; with more, parsing becomes slow. */
 const limits: readonly (readonly [found: RegExp, max: number])[] = [
   [/[[\]]/g, 500],
@@ -190,13 +184,7 @@ const MAX_NESTING = 24;
 
 function isTooComplex(text: string): boolean {
   if (text.length > 2 * MAX_BLOCK_CHARACTERS) return true;
-  return limits.some(([found, max]) => countMatches(text, found) > max) || nestingOf(text) > MAX_NESTING;
-}
-
-function countMatches(text: string, found: RegExp): number {
-  let count = 0;
-  for (const _ of text.matchAll(found)) count += 1;
-  return count;
+  return limits.some(([found, max]) => (text.match(found)?.length ?? 0) > max) || nestingOf(text) > MAX_NESTING;
 }
 
 const containers = /^[ \t]*(?:(?:>|[-*+](?=\s|$)|\d{1,9}[.)](?=\s|$))[ \t]*)+/gm;
@@ -206,7 +194,7 @@ function nestingOf(text: string): number {
   let deepest = 0;
   for (const [prefix] of text.matchAll(containers)) {
     const indent = prefix.search(/[^ \t]/);
-    deepest = Math.max(deepest, Math.ceil(indent / 2) + countMatches(prefix.slice(indent), /[>.)+*-]/g));
+    deepest = Math.max(deepest, Math.ceil(indent / 2) + (prefix.slice(indent).match(/[>.)+*-]/g)?.length ?? 0));
   }
   return deepest;
 }
@@ -232,41 +220,40 @@ function findEdits(tree: Root, source: string, ownUrls: ReadonlySet<string>): Ed
   const edits: Edit[] = [];
   const open: Nodes[] = [tree];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    const edited = editNode(node, source, ownUrls);
-    edits.push(...edited.edits);
-    if (edited.isWhole || !("children" in node)) continue;
-    for (const child of node.children) open.push(child);
+    const own = editNode(node, source, ownUrls);
+    edits.push(...own);
+    const isReplaced = own.length === 1;
+    if (!isReplaced && "children" in node) open.push(...node.children);
   }
   return edits;
 }
 
-const unchanged = { edits: [], isWhole: false };
-
-/** `isWhole`: the edit replaces the node with everything inside it. */
-function editNode(
-  node: Nodes,
-  source: string,
-  ownUrls: ReadonlySet<string>,
-): { readonly edits: readonly Edit[]; readonly isWhole: boolean } {
+/** No edit, one that replaces the whole node, or two around its children. */
+function editNode(node: Nodes, source: string, ownUrls: ReadonlySet<string>): Edit[] {
   const [start, end] = [node.position!.start.offset!, node.position!.end.offset!];
-  const replace = (text: string) => ({ edits: [{ start, end, text }], isWhole: true });
-  if (node.type === "image") return ownUrls.has(node.url) ? unchanged : replace(escapeInline(node.alt ?? ""));
+  const replace = (text: string): Edit[] => [{ start, end, text }];
+  if (node.type === "image") return ownUrls.has(node.url) ? [] : replace(escapeInline(node.alt ?? ""));
   if (node.type === "imageReference") return replace(escapeInline(node.alt ?? ""));
   if (node.type === "definition") return replace(`${toOneLine(node.label ?? node.identifier)}: ${formatAddress(node.url)}`);
-  if (node.type === "html") return simpleTag.test(node.value) ? unchanged : replace(source.slice(start, end).replaceAll("<", "&lt;"));
-  if (node.type !== "link") return unchanged;
+  if (node.type === "html") return simpleTag.test(node.value) ? [] : replace(source.slice(start, end).replaceAll("<", "&lt;"));
+  if (node.type !== "link") return [];
 
   const address = formatAddress(node.url);
-  if (source[start] !== "[") return isPlainAddress(node.url) ? unchanged : replace(address); // the address itself, with or without <>
-  const [labelStart, labelEnd] = [node.children[0]?.position?.start.offset ?? end, node.children.at(-1)?.position?.end.offset ?? end];
-  const label = source.slice(labelStart, labelEnd).trim();
-  if (isOwnFile(node.url, ownUrls) && !/\/\/|www\./i.test(label)) return unchanged;
-  if (label === "" || label === node.url) return replace(address);
-  const edits = [
-    { start, end: labelStart, text: "" },
-    { start: labelEnd, end, text: address === "" ? "" : ` (${address})` },
+  if (source[start] !== "[") return isPlainAddress(node.url) ? [] : replace(address); // the address itself, with or without <>
+  const shown = textOf(node).trim();
+  if (isOwnFile(node.url, ownUrls) && !/\/\/|www\./i.test(shown)) return [];
+  const [first, last] = [node.children[0], node.children.at(-1)];
+  if (first === undefined || last === undefined || shown === node.url) return replace(address);
+  return [
+    { start, end: first.position!.start.offset!, text: "" },
+    { start: last.position!.end.offset!, end, text: address === "" ? "" : ` (${address})` },
   ];
-  return { edits, isWhole: false };
+}
+
+/** The text of a node as its reader sees it. */
+function textOf(node: Nodes): string {
+  if ("children" in node) return node.children.map(textOf).join("");
+  return "value" in node ? node.value : "alt" in node ? (node.alt ?? "") : "";
 }
 
 /** Tags without attributes that only format. */

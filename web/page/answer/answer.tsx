@@ -42,14 +42,14 @@ export const Answer = memo(function Answer({ text, artifacts, onOpen }: AnswerPr
 function toComponents(artifacts: readonly ArtifactReference[], onOpen: (artifact: ArtifactReference) => void): Components {
   return {
     a: ({ href = "", children }) => {
-      const host = webHost(href);
-      if (host === null) return <span>{children}</span>;
+      const address = toWebAddress(href);
+      if (address === null) return <bdi>{children}</bdi>;
       return (
         <>
-          <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-            {children}
+          <a href={address} target="_blank" rel="noopener noreferrer nofollow">
+            <bdi>{children}</bdi>
           </a>
-          {showsAddress(children, href) ? null : <span className="soft"> ({host})</span>}
+          {showsAddress(children, address) ? null : <bdi className="soft"> ({address})</bdi>}
         </>
       );
     },
@@ -67,18 +67,18 @@ function toComponents(artifacts: readonly ArtifactReference[], onOpen: (artifact
   } as Components;
 }
 
-/** The host that a link leads to; null for an address that is not of the web or of mail. */
-function webHost(href: string): string | null {
+/** Where a link leads: in ASCII, and without a user name, which could look like a host. Null for an address that is not of the web or of mail. */
+function toWebAddress(href: string): string | null {
   const url = URL.parse(href);
   if (url === null || !["https:", "http:", "mailto:"].includes(url.protocol)) return null;
-  return url.protocol === "mailto:" ? url.pathname : url.host;
+  [url.username, url.password] = ["", ""];
+  return url.href;
 }
 
 /** Whether the text of a link is its address. The server makes it so; answers of older versions may have other links. */
-function showsAddress(children: ReactNode, href: string): boolean {
-  const url = URL.parse(href);
-  const isAscii = /^[!-~]*$/.test(href.split(/[/?#]/, 3).join("/"));
+function showsAddress(children: ReactNode, address: string): boolean {
   return (
-    typeof children === "string" && [children, `http://${children}`, `mailto:${children}`].includes(href) && isAscii && url?.username === ""
+    typeof children === "string" &&
+    [children, `http://${children}`, `mailto:${children}`].some((shown) => shown === address || `${shown}/` === address)
   );
 }
