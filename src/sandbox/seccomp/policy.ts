@@ -154,13 +154,19 @@ export const seccompPolicy: SeccompPolicy = Object.freeze({
   ],
 });
 
+const epoll: readonly string[] = words("epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2");
+
 /**
- * The same for a process of Node.js, which cannot work without epoll. Sandboxes do without it: its watches are counted per user, and a host of the same user
- * would abort when there are none left.
+ * The same for a process of Node.js, which cannot work without epoll. Sandboxes on the host's kernel do without it: its watches are counted per user, and a
+ * host of the same user would abort when there are none left.
  */
-export const nodeSeccompPolicy: SeccompPolicy = Object.freeze({
+export const nodeSeccompPolicy: SeccompPolicy = Object.freeze({ ...seccompPolicy, allowed: [...seccompPolicy.allowed, { names: epoll }] });
+
+/** The same for sandboxes with a kernel of their own, where watches and locks reach no neighbour. */
+export const ownKernelSeccompPolicy: SeccompPolicy = Object.freeze({
   ...seccompPolicy,
-  allowed: [...seccompPolicy.allowed, { names: words("epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2") }],
+  allowed: [...nodeSeccompPolicy.allowed, { names: ["flock"] }],
+  refused: seccompPolicy.refused.filter(({ names }) => !names.includes("flock")),
 });
 
 function int(index: number, value: number): ArgumentCondition {

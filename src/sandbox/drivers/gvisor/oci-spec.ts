@@ -1,5 +1,5 @@
 import { scratchDirectory, workerEnvironment, workerUid } from "../../worker-environment.ts";
-import { type ArgumentCondition, seccompPolicy } from "../../seccomp/policy.ts";
+import { type ArgumentCondition, ownKernelSeccompPolicy } from "../../seccomp/policy.ts";
 
 /**
  * The container specification for runsc. All of it, except the path of the root file system, is part of the memory image and of the image's key.
@@ -52,7 +52,7 @@ export function toOciSpec({ rootfs, scratchBytes }: { rootfs: string; scratchByt
  * a tracer answers ENOSYS, in Linux and in gVisor, and there can be no tracer because ptrace is refused.
  */
 export function toOciSeccomp() {
-  const { defaultErrno, allowed, refused } = seccompPolicy;
+  const { defaultErrno, allowed, refused } = ownKernelSeccompPolicy;
   return {
     defaultAction: "SCMP_ACT_ERRNO",
     defaultErrnoRet: defaultErrno,
