@@ -94,6 +94,23 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
     expect(JSON.parse(chart !== undefined && "text" in chart ? chart.text : "")).toMatchObject({ spec, data: { length: 25 } });
   });
 
+  test("links to a chart of more than 256 KB, which can be read", async () => {
+    const data = Array.from({ length: 4000 }, (_, n) => ({ venue: `${"v".repeat(80)}${n}`, total: n }));
+    await client.call("store_data", { name: "many", data });
+    const spec = { type: "bar", xKey: "venue", series: [{ key: "total" }] };
+    const result = await client.call("render_chart", { alias: "many", spec, title: "Many" });
+    const [{ url } = { url: "" }] = textOf(result)["artifacts"] as { url: string }[];
+    expect(result.structuredContent).not.toHaveProperty("charts");
+    const [, table, link] = result.content;
+    expect(table).toMatchObject({ type: "text", text: expect.stringContaining("3980 more rows") });
+    expect(link).toMatchObject({ type: "resource_link", uri: url, title: "Many", mimeType: "application/json" });
+    const { description, size } = link as { description: string; size: number };
+    expect(description).toContain(`(${size} bytes; a result includes at most 262144 bytes of pictures and charts: read the resource)`);
+    const [chart] = (await client.read(url)).contents;
+    const text = chart !== undefined && "text" in chart ? chart.text : "";
+    expect([text.length, (JSON.parse(text) as { data: unknown[] }).data.length]).toEqual([size, 4000]);
+  });
+
   test("links to a large result that can be read in pages to its end", async () => {
     const created = await client.call(
       "code_interpreter",

@@ -58,8 +58,9 @@ export function describeDataLink({ alias, rows, bytes, mimeType }: LinkedData): 
   return `All of ${alias} (${size}) as pages of JSON rows. Each page has the URI of the next.`;
 }
 
-export function describeLargeImage(alt: string, bytes: number): string {
-  return `${alt} (${bytes} bytes, too large to include here: read the resource)`;
+/** Why a picture or a chart is a link. */
+export function describeLinkedArtifact({ alt, bytes, maxBytes }: { alt: string; bytes: number; maxBytes: number }): string {
+  return `${alt} (${bytes} bytes; a result includes at most ${maxBytes} bytes of pictures and charts: read the resource)`;
 }
 
 /** The last line of a chart's table in the text of a result. */
