@@ -78,6 +78,12 @@ const serverSettings = z.strictObject({
     .array(name.regex(/^[A-Za-z0-9.-]+$/, "must be a host name without a port"))
     .default([])
     .describe("additional host names that `sluice serve` accepts; localhost and this machine's name and addresses are always accepted"),
+  allowTenantsToShareKernel: z
+    .boolean()
+    .default(false)
+    .describe(
+      "lets several tenants run cells under bubblewrap, where they share the kernel of the machine; without it, such a server does not start, see [SECURITY.md](../SECURITY.md)",
+    ),
   maxTurns: count.default(16).describe("turns that run at the same time; further turns wait"),
   maxTurnsPerClient: count.default(8).describe("the same, per tenant"),
   maxQueuedPerClient: countOrNone.default(100).describe("turns of one tenant that may wait; further requests get 429"),

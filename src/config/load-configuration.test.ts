@@ -57,7 +57,7 @@ const full = {
   budgets: { steps: 3, tokens: 1000, cost: { maximum: 2, inputPerMillionTokens: 3, outputPerMillionTokens: 15 } },
   tools: { allow: ["a__b", "c__*"], toolPolicy: "read-only" },
   auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true, subject: "s" }] },
-  server: { allowedHosts: ["sluice.example"], maxTurns: 2, retention: { days: 1 } },
+  server: { allowedHosts: ["sluice.example"], allowTenantsToShareKernel: true, maxTurns: 2, retention: { days: 1 } },
 };
 
 describe("loadConfiguration", () => {
@@ -78,6 +78,7 @@ describe("loadConfiguration", () => {
       auth: { tokens: [] },
       server: {
         allowedHosts: [],
+        allowTenantsToShareKernel: false,
         maxTurns: 16,
         maxTurnsPerClient: 8,
         maxQueuedPerClient: 100,
@@ -136,6 +137,7 @@ describe("loadConfiguration", () => {
       auth: { tokens: [{ tenant: "t", sha256: "0".repeat(64), operator: true, subject: "s" }] },
       server: {
         allowedHosts: ["sluice.example"],
+        allowTenantsToShareKernel: true,
         maxTurns: 2,
         maxTurnsPerClient: 8,
         maxQueuedPerClient: 100,

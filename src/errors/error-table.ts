@@ -398,6 +398,11 @@ export const errorTable = {
     exit: 2,
   },
   TENANT_UNKNOWN: { meaning: "The tenant has no token.", hint: "Use a tenant of auth.tokens in the configuration.", exit: 2 },
+  TENANTS_SHARE_KERNEL: {
+    meaning: "A server with several tenants would run their cells on one kernel.",
+    hint: 'Use gVisor (`sluice doctor` shows why it cannot be used), run one server for each tenant, or accept the risk with this line in the configuration: "server": { "allowTenantsToShareKernel": true }',
+    exit: 2,
+  },
   LOGIN_LINK_USED: {
     meaning: "The one-time link was already used or has expired.",
     hint: "Create a new link: `sluice login-link`, or POST /api/login-links.",

@@ -18,6 +18,7 @@ import { createTenantStores, type TenantStores, type TenantStoresOptions } from 
 import { HttpFailure } from "./http-failure.ts";
 import { migrateArtifacts } from "./migrate-artifacts.ts";
 import type { ServerOptions } from "./open-server.ts";
+import { refuseSharedKernel } from "./refuse-shared-kernel.ts";
 import { Turns } from "./turns/turns.ts";
 
 /** All parts of a running server. Each route takes the ones that it uses. */
@@ -48,7 +49,8 @@ export async function openParts(options: ServerOptions, cleanup: AsyncDisposable
   const servers = isBundledSample ? bundledSample() : undefined;
   const configured = cleanup.use(openConfigured({ loaded, environment, servers, workingDirectory, onProbe: (line) => onProbe(line) }));
   const { runtime } = configured;
-  await runtime.driver(options.signal); // fails without a usable sandbox
+  const driver = await runtime.driver(options.signal); // fails without a usable sandbox
+  refuseSharedKernel({ driver: driver.name, configuration, isOpen: options.isOpen ?? false });
   const turnLimiter = createTurnLimiter(configuration.server);
   const metrics = openMetrics(configured, turnLimiter, log);
   onProbe = metrics.onProbe;
