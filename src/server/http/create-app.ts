@@ -12,6 +12,8 @@ import { checkSchema, readJsonBody, type Route, type RouteRequest, watchBody } f
 export interface AppOptions {
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
+  /** Called for each request with a valid token or login. May throw an HttpFailure. */
+  readonly onIdentified?: (request: Request, tenant: string) => void;
   readonly origins: OriginRules;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -30,18 +32,16 @@ export interface OriginRules {
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** Serves the routes. For each request, in this order: check host and origin, identify the sender, check rights and input, run the handler. */
-export function createApp({ routes, authenticator, origins, log, metrics, workLimiter, page }: AppOptions): Hono {
+export function createApp({ routes, authenticator, onIdentified, origins, log, metrics, workLimiter, page }: AppOptions): Hono {
   const app = new Hono();
   for (const route of routes) app.on(route.method.toUpperCase(), toHonoPath(route.path), (context) => serve(route, context));
-  app.all("*", (context) =>
-    observe(context, "page", async () => await page(context.req.raw, authenticator.identify(context.req.raw.headers))),
-  );
+  app.all("*", (context) => observe(context, "page", async () => await page(context.req.raw, identify(context.req.raw))));
   return app;
 
   function serve(route: Route, context: Context): Promise<Response> {
     return observe(context, route.path, async () => {
       const request = context.req.raw;
-      const principal = route.isOpen ? anonymous : authenticator.identify(request.headers);
+      const principal = route.isOpen ? anonymous : identify(request);
       if (principal === null) throw unauthorized();
       if (principal.via === "cookie" || route.isOpen) checkOwnPage(request);
       if (route.isForOperators && !principal.isOperator)
@@ -53,6 +53,12 @@ export function createApp({ routes, authenticator, origins, log, metrics, workLi
       const parameters = toParameters(route.path, context.req.param());
       return await handle(route, { request, parameters, query: query as Record<string, unknown>, body, principal, signal: request.signal });
     });
+  }
+
+  function identify(request: Request): Principal | null {
+    const principal = authenticator.identify(request.headers);
+    if (principal !== null) onIdentified?.(request, principal.tenant);
+    return principal;
   }
 
   async function handle(route: Route, request: RouteRequest): Promise<Response> {

@@ -61,6 +61,10 @@ function registerCounts({ counter, histogram }: Registry) {
     artifacts: counter("sluice_artifacts_total", "Stored artifacts, by kind."),
     artifactBytes: counter("sluice_artifact_bytes_total", "Bytes of stored artifacts, by kind."),
     requests: counter("sluice_http_requests_total", "HTTP requests, by route, method and status."),
+    connectionsCut: counter(
+      "sluice_connections_cut_total",
+      "Connections closed because there were too many without a valid token, or of one tenant.",
+    ),
     slowClients: counter("sluice_slow_clients_total", "Connections closed because the client was too slow."),
     cellRun: histogram("sluice_cell_run_seconds", "Run time of cells.", histogramBounds),
     cellStart: histogram("sluice_cell_start_seconds", "Time that cells waited for their sandbox to start.", histogramBounds),

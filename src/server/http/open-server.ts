@@ -1,13 +1,14 @@
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import path from "node:path";
-import { createAdaptorServer } from "@hono/node-server";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { orAbort } from "../../concurrency/or-abort.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { LoadedConfiguration } from "../../config/load-configuration.ts";
 import { UsageError } from "../../errors/sluice-error.ts";
 import { Authenticator, configuredTenants, loadTokens, type ServerTokens } from "./authenticator.ts";
 import { defaultSlowClientRules, type SlowClientRules, watchSlowClients } from "./client-limits.ts";
+import { Connections, readMaxOpenFiles, toConnectionLimits } from "./connections.ts";
 import { createApp } from "./create-app.ts";
 import type { Log } from "./create-log.ts";
 import { createPage, type ServerDescription } from "./create-page.ts";
@@ -67,7 +68,8 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   await using cleanup = new AsyncDisposableStack();
   const opened = await openParts(options, cleanup);
   const tokens = isOpen ? { accepted: [], generated: null } : await loadTokens(auth.tokens, artifacts.directory);
-  const { server, port, answerWith } = await startListening(options);
+  const connectionLimits = toConnectionLimits(readMaxOpenFiles());
+  const { server, port, answerWith } = await startListening(options, connectionLimits.maxStrangers);
   const url = `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`;
   const givenUrl = options.publicUrl ?? rules.publicUrl;
   const publicUrl = givenUrl === undefined ? null : new URL(givenUrl).origin;
@@ -77,7 +79,12 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   const parts: ServerParts = { ...opened, authenticator, url: publicUrl ?? url, publicUrl };
   if (!isOpen) cleanup.use(publishUrl(artifacts.directory, parts.url));
   const driver = (await parts.configured.runtime.driver()).name;
-  answerWith(createHandler(parts, options, driver));
+  const connections = new Connections(server, connectionLimits, () => parts.metrics.connectionsCut.add());
+  const handler = createHandler(parts, options, { driver, onIdentified: (request, tenant) => connections.identify(request, tenant) });
+  answerWith((request, socket) => {
+    connections.register(request, socket);
+    return handler(request);
+  });
   const slowClientWatch = watchSlowClients(server, options.slowClients ?? defaultSlowClientRules, () => {
     parts.metrics.slowClients.add();
     log.warn("slow_client_cut");
@@ -96,6 +103,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await partsCleanup.disposeAsync();
     slowClientWatch[Symbol.dispose]();
+    connections[Symbol.dispose]();
     server.closeAllConnections();
     await closed;
     log.info("stopped");
@@ -120,21 +128,29 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
   };
 }
 
-type Handler = (request: Request) => Response | Promise<Response>;
+type Handler = (request: Request, socket: Socket) => Response | Promise<Response>;
 
-function createHandler(parts: ServerParts, { isOpen = false, pageDirectory = builtPage, loaded }: ServerOptions, driver: string): Handler {
+function createHandler(
+  parts: ServerParts,
+  { isOpen = false, pageDirectory = builtPage, loaded }: ServerOptions,
+  { driver, onIdentified }: { driver: string } & Pick<Parameters<typeof createApp>[0], "onIdentified">,
+): (request: Request) => Response | Promise<Response> {
   const { allowedHosts } = loaded.configuration.server;
   const page = createPage({ directory: pageDirectory, server: describeServer(parts, { driver, isOpen }) });
-  return createApp({ ...parts, routes: allRoutes(parts), origins: { allowedHosts, publicUrl: parts.publicUrl }, page }).fetch;
+  const origins = { allowedHosts, publicUrl: parts.publicUrl };
+  return createApp({ ...parts, onIdentified, routes: allRoutes(parts), origins, page }).fetch;
 }
 
 const builtPage = path.join(import.meta.dirname, "../../../dist/web");
 
 /** The handler depends on the port, which is known once the server listens. Requests that arrive before `answerWith` wait. */
-async function startListening(address: { host: string; port: number }) {
+async function startListening({ host, port }: { host: string; port: number }, backlog: number) {
   const ready = Promise.withResolvers<Handler>();
-  const server = createAdaptorServer({ fetch: async (request: Request) => (await ready.promise)(request), serverOptions }) as Server;
-  return { server, port: await listen(server, address), answerWith: ready.resolve };
+  const server = createAdaptorServer({
+    fetch: async (request, env) => (await ready.promise)(request, (env as HttpBindings).incoming.socket),
+    serverOptions,
+  }) as Server;
+  return { server, port: await listen(server, { host, port, backlog }), answerWith: ready.resolve };
 }
 
 function describeServer(
@@ -152,14 +168,20 @@ function describeServer(
   };
 }
 
-/** A whole request may take ten minutes, its headers 20 s. */
-const serverOptions = { requestTimeout: 10 * 60_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+/** A whole request may take ten minutes, its headers 10 s, also the first of a connection. */
+const serverOptions = {
+  requestTimeout: 10 * 60_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16_384,
+};
 
 /** Returns the port. Throws NOT_LISTENING. */
-export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
+export async function listen(server: Server, { host, port, backlog }: { host: string; port: number; backlog?: number }): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(cannotListen(error, { host, port })));
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog }, resolve);
   });
   server.removeAllListeners("error");
   server.on("clientError", (_error, socket) => socket.destroy());
