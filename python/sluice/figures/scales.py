@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ MICROSECONDS_A_DAY = 86_400_000_000
 NANOSECONDS_A_MILLISECOND = 1_000_000
 #: Integers up to here are the same number in JSON for every reader.
 SAFE_INTEGER = 2**53
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SCALES = ("linear", "log", "symlog", "logit")
 
 
@@ -130,6 +132,7 @@ def read_scale(axis: Any) -> Scale:
         freq = _freq(period_freq)
         converted = converted_times(axis.axes, freq)
         return Scale("time", labels, converted[0].times.tz if converted else _zone(axis.get_units()), freq, converted)
+    labels = labels or _names_by_function(axis)
     if axis.axes.name == "polar" and axis is axis.axes.xaxis:
         return Scale("polar", labels)
     return Scale(axis.get_scale() if axis.get_scale() in SCALES else "other", labels)
@@ -219,6 +222,19 @@ def _set_labels(axis: Any) -> dict[float, str]:
     return shown if any(not _repeats(place, text) for place, text in shown.items()) else {}
 
 
+def _names_by_function(axis: Any) -> dict[float, str]:
+    """The names that a function gives to the ticks in view. Empty if it only writes their numbers."""
+    from matplotlib.ticker import FuncFormatter
+
+    formatter = axis.get_major_formatter()
+    if not isinstance(formatter, FuncFormatter):
+        return {}
+    low, high = sorted(axis.get_view_interval())
+    ticks = [float(place) for place in np.ravel(axis.get_majorticklocs()) if low <= place <= high]
+    shown = {place: str(text) for place, text in zip(ticks, formatter.format_ticks(ticks), strict=True) if text}
+    return shown if any(not _writes_number(place, text) for place, text in shown.items()) else {}
+
+
 def _repeats(place: float, text: str) -> bool:
     """Whether a label is the number of its place, rounded to the digits that it shows."""
     digits = text.strip().replace("\N{MINUS SIGN}", "-").replace(",", "")
@@ -230,6 +246,17 @@ def _repeats(place: float, text: str) -> bool:
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     shares = (1, 100) if digits.endswith("%") else (1,)
     return any(abs(written - place * share) <= 0.5 * unit * (1 + 1e-9) for share in shares)
+
+
+def _writes_number(place: float, text: str) -> bool:
+    """Whether a label writes the number of its place in any unit, like ``$1.2M`` or ``35 %``, and names nothing."""
+    found = _NUMBER.search(text.replace("\N{MINUS SIGN}", "-").replace(",", ""))
+    if found is None:
+        return False
+    written = abs(float(found[0]))
+    half = 0.5 * 10.0 ** -len(found[0].partition(".")[2])
+    powers = 10.0 ** np.arange(-18, 19)
+    return bool(np.any(np.abs(written - abs(place) * powers) <= half * (1 + 1e-9)))
 
 
 def _plain_times(plain: Any, count: int) -> pd.DatetimeIndex | None:
