@@ -1,9 +1,9 @@
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, test } from "vitest";
-import { sanitizeMarkdown } from "../../../src/turn/answer/sanitize-markdown.ts";
-import { linkForms, pictureForms, unsafeForms } from "../../../test/fixtures/link-forms.ts";
-import { Answer } from "./answer.tsx";
+import { sanitizeMarkdown } from "../../src/turn/answer/sanitize-markdown.ts";
+import { linkForms, pictureForms, unsafeForms } from "../fixtures/link-forms.ts";
+import { Answer } from "../../web/page/answer/answer.tsx";
 
 const own = new Set(["/artifacts/ab.png"]);
 const render = (text: string): string => renderToStaticMarkup(createElement(Answer, { text, artifacts: [], onOpen: () => {} }));
