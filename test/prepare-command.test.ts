@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -39,6 +40,30 @@ describe("sluice prepare", () => {
       ].join("\n"),
     );
     expect(left.filter((name) => !name.startsWith("locks"))).toEqual([]);
+  });
+
+  test("installs a given runsc only with its hash, and names both hashes when they differ", () => {
+    const cache = mkdtempSync(path.join(tmpdir(), "sluice-prepare-"));
+    const prepare = (...args: string[]): { status: number | null; stderr: string } => {
+      const { status, stderr } = spawnSync(sluice, ["prepare", ...args], {
+        encoding: "utf8",
+        env: { ...process.env, SLUICE_CACHE: cache },
+      });
+      return { status, stderr };
+    };
+    try {
+      expect(prepare("--runsc", "/bin/true")).toEqual({
+        status: 2,
+        stderr: "sluice: --runsc and --sha512 are required together.\n  Run sluice prepare --help for usage.\n",
+      });
+      const [actual, given] = [createHash("sha512").update(readFileSync("/bin/true")).digest("hex"), "0".repeat(128)];
+      const refused = prepare("--runsc", "/bin/true", "--sha512", given);
+      expect(refused.status).toBe(1);
+      expect(refused.stderr).toContain(`sluice: /bin/true was not installed: its SHA-512 hash is ${actual}, and --sha512 says ${given}.\n`);
+      expect(readdirSync(cache, { recursive: true })).toEqual(["building"]);
+    } finally {
+      rmSync(cache, { recursive: true });
+    }
   });
 
   test("needs exactly the packages that scripts/setup.mjs installs", () => {

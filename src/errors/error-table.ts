@@ -258,6 +258,15 @@ export const errorTable = {
   GVISOR_START: { meaning: "gVisor could not start the sandbox.", exit: 3 },
   MEMORY_IMAGE: { meaning: "The memory image could not be created.", exit: 3 },
   RUNSC_MISSING: { meaning: "gVisor's program runsc is not installed.", exit: 3 },
+  RUNSC_REFUSED: {
+    meaning: "The runsc given to `sluice prepare` was not installed, because it is not what its hash promises or not a working runsc.",
+    hint: "Take the address and the hash from gVisor's release page, and download again.",
+  },
+  RUNSC_UNREADABLE: {
+    meaning: "The runsc given to `sluice prepare` could not be downloaded or read.",
+    hint: "Check the address and the network, or download the file yourself and pass its path.",
+    retryable: true,
+  },
   RUN_DIRECTORY: { meaning: "The directory for running sandboxes cannot be used.", exit: 3 },
   CGROUP_FAILED: { meaning: "A limit could not be set with a cgroup.", exit: 3 },
   SYSTEM_PACKAGES_MISSING: { meaning: "Packages of the operating system are missing.", exit: 3 },

@@ -3,25 +3,32 @@ import { parseArgs } from "node:util";
 import { cacheDirectory, searchPath } from "../../config/environment.ts";
 import { createProgressPrinter } from "../progress-printer.ts";
 import { buildSnapshot } from "../../sandbox/snapshot/build-snapshot.ts";
+import { installRunsc } from "../../sandbox/drivers/gvisor/install-runsc.ts";
 import { fetchRunsc } from "../../sandbox/drivers/gvisor/runsc.ts";
 import { findSnapshot } from "../../sandbox/snapshot/find-snapshot.ts";
 import { type OnProgress, runStep } from "../../sandbox/snapshot/progress.ts";
 import { removeAbandonedBuilds } from "../../sandbox/snapshot/build-directory.ts";
+import { wrongUsage } from "../terminal.ts";
 import { createRuntime } from "../../create-runtime.ts";
 import { diskBytes } from "../../sandbox/snapshot/file-list.ts";
 
-export const prepareUsage = `Usage: sluice prepare
+export const prepareUsage = `Usage: sluice prepare [--runsc FILE_OR_URL --sha512 HASH]
 
 Downloads and builds what sandboxes need: gVisor's program, the snapshot with Python and its
 packages, and the memory image of the default sandbox. Then tests the sandbox once.
 The first run takes a few minutes, later runs a second. Everything is stored in the cache directory:
 SLUICE_CACHE, or ~/.cache/sluice.
 
-Exit status: 0 ready, 3 no sandbox available.
+  --runsc FILE_OR_URL  install this build of gVisor's program and use it before any other one
+  --sha512 HASH        its SHA-512 hash; gVisor publishes it with each release. Nothing is installed
+                       or run if the hash differs
+
+Exit status: 0 ready, 1 the given runsc was not installed, 3 no sandbox available.
 `;
 
 export async function prepareCommand(args: string[], signal: AbortSignal): Promise<number> {
-  parseArgs({ args, options: {} });
+  const { runsc, sha512 } = parseArgs({ args, options: { runsc: { type: "string" }, sha512: { type: "string" } } }).values;
+  if ((runsc === undefined) !== (sha512 === undefined)) throw wrongUsage("prepare", "--runsc and --sha512 are required together.");
   const options = {
     cacheDirectory: cacheDirectory(),
     searchPath: searchPath(),
@@ -29,6 +36,7 @@ export async function prepareCommand(args: string[], signal: AbortSignal): Promi
     onWarning: (line: string) => void process.stderr.write(`! ${line}\n`),
     signal,
   };
+  if (runsc !== undefined && sha512 !== undefined) await installRunsc({ ...options, source: runsc, sha512 });
   await prepareSnapshot(options);
   await prepareSandbox(options);
   return 0;

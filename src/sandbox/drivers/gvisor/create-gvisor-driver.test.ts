@@ -44,7 +44,7 @@ let driver: SandboxDriver;
 beforeAll(async () => {
   const [foundSnapshot, foundRunsc] = await Promise.all([
     findSnapshot({ cacheDirectory: realCache }),
-    findRunsc({ searchPath: SYSTEM_PATH, fallback: join(realCache, "tools", "runsc") }),
+    findRunsc({ searchPath: SYSTEM_PATH, cacheDirectory: realCache }),
   ]);
   if (foundSnapshot === null || foundRunsc === null) throw new Error("The snapshot or runsc is missing: run `npm run setup`.");
   [snapshot, runsc] = [foundSnapshot, foundRunsc];

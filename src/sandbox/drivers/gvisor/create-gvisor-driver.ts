@@ -99,7 +99,7 @@ class GvisorDriver implements SandboxDriver {
 
   #locateRunsc(): Promise<Runsc | null> {
     const { runscPath, searchPath = SYSTEM_PATH, cacheDirectory } = this.#options;
-    this.#runsc ??= findRunsc({ runscPath, searchPath, fallback: join(cacheDirectory, "tools", "runsc") });
+    this.#runsc ??= findRunsc({ runscPath, searchPath, cacheDirectory });
     return this.#runsc;
   }
 

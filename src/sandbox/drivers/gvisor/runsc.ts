@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, chmod, constants, mkdir, rename } from "node:fs/promises";
+import { access, chmod, constants, mkdir, realpath, rename } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import type { Cgroups } from "../../cgroup/host-cgroups.ts";
@@ -24,24 +24,31 @@ export interface FindRunscOptions {
   readonly runscPath?: string;
   /** Directories separated by colons, as in PATH. */
   readonly searchPath: string;
-  /** Where `fetchRunsc` puts it. */
-  readonly fallback: string;
+  /** May contain a runsc that `installRunsc` or `fetchRunsc` put there. */
+  readonly cacheDirectory: string;
 }
 
 /** Null when there is no executable runsc. Rejects when the one found does not run. */
-export async function findRunsc({ runscPath, searchPath, fallback }: FindRunscOptions): Promise<Runsc | null> {
-  const candidates = runscPath === undefined ? [...listCandidates(searchPath), fallback] : [runscPath];
-  for (const path of candidates) {
-    if (await isExecutable(path)) return describeRunsc(path);
+export async function findRunsc({ runscPath, ...places }: FindRunscOptions): Promise<Runsc | null> {
+  for (const path of runscPath === undefined ? listCandidates(places) : [runscPath]) {
+    if (await isExecutable(path)) return describeRunsc(await realpath(path));
   }
   return null;
 }
 
-function listCandidates(searchPath: string): string[] {
-  return searchPath
-    .split(":")
-    .filter(isAbsolute)
-    .map((directory) => join(directory, "runsc"));
+/** The one that the operator chose, those on PATH, and the one from Debian's package. */
+function listCandidates({ searchPath, cacheDirectory }: Omit<FindRunscOptions, "runscPath">): string[] {
+  const directories = searchPath.split(":").filter(isAbsolute);
+  return [verifiedRunsc(cacheDirectory), ...directories.map((directory) => join(directory, "runsc")), debianRunsc(cacheDirectory)];
+}
+
+/** A link to the program that `installRunsc` installed last. */
+export function verifiedRunsc(cacheDirectory: string): string {
+  return join(cacheDirectory, "tools", "verified-runsc");
+}
+
+function debianRunsc(cacheDirectory: string): string {
+  return join(cacheDirectory, "tools", "runsc");
 }
 
 async function isExecutable(path: string): Promise<boolean> {
@@ -51,7 +58,7 @@ async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-async function describeRunsc(path: string): Promise<Runsc> {
+export async function describeRunsc(path: string): Promise<Runsc> {
   const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: 10_000, env: {} });
   const version = /^runsc version (\S+)/m.exec(stdout)?.[1] ?? "unknown";
   return { path, version, releasedAt: toReleaseDate(version) };
@@ -124,7 +131,9 @@ async function canCreateUserNamespace(): Promise<boolean> {
 function toNotes({ runsc, rootless, cgroups, coldReason }: Omit<GvisorPreflightOptions, "locateRunsc"> & { runsc: Runsc }): string[] {
   const notes: string[] = [];
   if (runsc.releasedAt !== null && Date.now() - runsc.releasedAt.getTime() > OLD_AFTER_DAYS * 86_400_000) {
-    notes.push(`This runsc is old (${describeAge(runsc)}) and lacks later fixes. To replace it, put a newer one on PATH.`);
+    notes.push(
+      `This runsc is old (${describeAge(runsc)}) and lacks later fixes. To replace it, run sluice prepare --runsc with a newer one.`,
+    );
   }
   if (!cgroups.available)
     notes.push(
@@ -150,8 +159,8 @@ export interface FetchRunscOptions {
  * The program is statically linked, so it also runs on older releases.
  */
 export async function fetchRunsc({ cacheDirectory, searchPath, onProgress, signal }: FetchRunscOptions): Promise<void> {
-  const final = join(cacheDirectory, "tools", "runsc");
-  const present = await Promise.all([final, ...listCandidates(searchPath)].map(isExecutable));
+  const final = debianRunsc(cacheDirectory);
+  const present = await Promise.all(listCandidates({ searchPath, cacheDirectory }).map(isExecutable));
   if (present.includes(true)) return;
   await requireSystemPackages(signal);
   await using build = await openBuildDirectory(cacheDirectory);
