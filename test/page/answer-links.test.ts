@@ -25,14 +25,13 @@ function findHiddenLinks(html: string): string[] {
     .slice(1)
     .flatMap((part) => {
       const address = /href="([^"]*)"/.exec(part)?.[1] ?? "";
-      const shown = toVisibleText(
-        part
-          .slice(part.indexOf(">") + 1)
-          .split("</bdi></a>")
-          .slice(0, 2)
-          .join(" ")
-          .split("<a ", 1)[0]!,
-      );
+      const [text = ""] = part
+        .slice(part.indexOf(">") + 1)
+        .split("</bdi></a>")
+        .slice(0, 2)
+        .join(" ")
+        .split("<a ", 1);
+      const shown = toVisibleText(text);
       const plain = toVisibleText(address).replace(/\/$/, "").replace("mailto:", "");
       return /^(?:https?:\/\/[\w.:-]+\/|mailto:)/.test(address) && shown.includes(plain) ? [] : [part];
     });
