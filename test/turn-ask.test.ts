@@ -39,7 +39,7 @@ describe("sluice ask", () => {
     for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000", "Quarry was delisted"])
       expect(stdout).toContain(words);
     expect(stdout).toMatch(/Total reserves and net flow: out\/image-1-[0-9a-f]{8}\.png\n/);
-    expect(stdout).toContain("ended: complete_answer; confidence: high (The answer is complete, and no tool call failed.)\n");
+    expect(stdout).toContain("ended: complete_answer; confidence: high (The answer is complete, and no tool call failed.)\nmodel: demo\n");
     const files = readdirSync(path.join(directory, "out")).map((name) => name.replace(/-[0-9a-f]{8}\./, "."));
     expect(files.sort()).toEqual(
       [
@@ -130,10 +130,12 @@ describe("sluice ask", () => {
     },
   );
 
-  test("exits with 1 when the model fails, and prints the error", () => {
+  test("exits with 1 when the model fails, and says once why and what to do", () => {
     const { status, stdout } = ask(["How?", "--model", "openai-compatible:m"], { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" });
     expect(status).toBe(1);
-    expect(stdout).toMatch(/ended: model_error; confidence: low \(The model failed in step 1: /);
+    expect(stdout).toMatch(
+      /^openai-compatible:m cannot be reached at 127\.0\.0\.1:9: .*\. Check that the server runs .*\n\nended: model_error\nmodel: openai-compatible:m\nused: 0 steps, /,
+    );
   });
 
   test("exits with 1 on interrupt, and leaves no process behind", { timeout: 90_000 }, async () => {

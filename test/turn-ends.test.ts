@@ -87,7 +87,12 @@ describe("over the wire", () => {
     const { result } = await over([{ status: 400, body: { error: { message: "no such model" } } }]);
     expect(result.outcome.stopReason).toBe("model_error");
     expect(result.gaps).toEqual([
-      { code: "model_error", severity: "major", detail: "The model failed in step 1: no such model (HTTP 400)" },
+      {
+        code: "model_error",
+        severity: "major",
+        detail:
+          "loopback:m refused the request (HTTP 400): no such model. Choose a model with tools and streaming, or ask a shorter question.",
+      },
     ]);
     expect(result.answer).toContain("no such model");
   });
@@ -419,17 +424,19 @@ describe("a failure", () => {
       return result;
     };
     const noGaps = "The gaps could not be determined: EIO";
-    const failedToWrite = "The final answer could not be completed: EIO";
+    const failedToWrite = "The final answer could not be completed. The findings could not be read: EIO. Ask again.";
     const notStored = "The data behind the answer could not be stored: EIO";
     const answered = await run(final("It is 4711."));
     expect(answered.outcome.stopReason).toBe("complete_answer");
     const unchecked = "The numbers in the answer could not be checked: EIO";
     expect(answered.gaps.map(({ detail }) => detail)).toEqual([noGaps, notStored, failedToWrite, unchecked]);
-    expect(answered.answer).toBe(`It is 4711.\n\n${noGaps}.\n${notStored}.\n${failedToWrite}.\n${unchecked}.`);
+    expect(answered.answer).toBe(`It is 4711.\n\n${noGaps}.\n${notStored}.\n${failedToWrite}\n${unchecked}.`);
     const failed = await run({ error: new Error("boom") });
     expect(failed.outcome.stopReason).toBe("model_error");
     expect(failed.gaps.map(({ code }) => code)).toEqual(["model_error", "gaps_unknown", "dataset_not_kept"]);
-    expect(failed.answer).toBe(`The question could not be answered.\n\nThe model failed in step 3: boom.\n${noGaps}.\n${notStored}.`);
+    expect(failed.answer).toBe(
+      `The question could not be answered.\n\nmock-provider:mock-model-id failed: boom. Ask again; if it repeats, choose another model.\n${noGaps}.\n${notStored}.`,
+    );
   });
 
   test("to close the sandbox becomes a gap", async () => {

@@ -122,7 +122,7 @@ const faults: Readonly<Record<string, Fault>> = {
   "a model that is cut": {
     script: { plan: explicit, steps: [fetchPrices, { cut: "Let" }] },
     stopReason: "model_error",
-    gaps: ["model_error", "chart_not_rendered"],
+    gaps: ["model_error"],
     calls: ["ok"],
   },
 };

@@ -93,6 +93,7 @@ describe("a turn", () => {
       artifacts: [],
       gaps: [],
       outcome: { stopReason: "complete_answer" },
+      model: "mock-provider:mock-model-id",
       confidence: { level: "high", reason: "The answer is complete, and no tool call failed." },
       grounding: { toolCallAttemptCount: 1, toolCallSuccessCount: 1, toolCallFailureCount: 0, failures: [] },
       dataset: {
@@ -122,12 +123,15 @@ describe("a turn", () => {
   });
 
   test.each([
-    ["length", "The model's answer was cut off at its output limit."],
-    ["content-filter", "The provider's content filter stopped the model's answer."],
+    [
+      "length",
+      "The reply of mock-provider:mock-model-id was cut off at its output limit. Ask a narrower question, or choose a model with a higher limit.",
+    ],
+    ["content-filter", "The content filter of the provider stopped the reply of mock-provider:mock-model-id. Ask in other words."],
   ] as const)("does not accept a text that ended with %s as a complete answer", async (finish, reason) => {
     const { result } = await run({ steps: [{ text: "It is", finish }] });
     expect(result.outcome.stopReason).toBe("model_error");
-    expect(result.gaps).toEqual([{ code: "model_error", severity: "major", detail: `The model failed in step 1: ${reason}` }]);
+    expect(result.gaps).toEqual([{ code: "model_error", severity: "major", detail: reason }]);
   });
 
   test("tells calls apart when the provider reuses their id", async () => {
@@ -463,19 +467,18 @@ describe("chart_not_rendered", () => {
     );
   });
 
-  test.each([
-    ["a provider error", { error: new Error("boom") }, "model_error", "The model failed in step 1: boom"],
-    ["a cut", { cut: "Let me" }, "model_error", "The model failed in step 1: terminated"],
-    ["no time", { hang: true as const }, "bounded_time", "The turn reached its time limit of 0.2 s before it finished."],
-  ])("is a gap after %s, which it names as the cause", async (_, reply, stopReason, detail) => {
-    const { result } = await run({ ...explicit, steps: [reply] }, "hang" in reply ? { budgets: { wallMs: 200 } } : {});
-    expect(result.outcome.stopReason).toBe(stopReason);
-    expect(result.gaps).toEqual([
-      { code: stopReason, severity: "major", detail },
-      { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
-    ]);
-    for (const gap of result.gaps) expect(result.answer).toContain(gap.detail);
-  });
+  test.each([["no time", { hang: true as const }, "bounded_time", "The turn reached its time limit of 0.2 s before it finished."]])(
+    "is a gap after %s, which it names as the cause",
+    async (_, reply, stopReason, detail) => {
+      const { result } = await run({ ...explicit, steps: [reply] }, "hang" in reply ? { budgets: { wallMs: 200 } } : {});
+      expect(result.outcome.stopReason).toBe(stopReason);
+      expect(result.gaps).toEqual([
+        { code: stopReason, severity: "major", detail },
+        { code: "chart_not_rendered", severity: "major", detail: `The requested chart could not be rendered: ${detail}` },
+      ]);
+      for (const gap of result.gaps) expect(result.answer).toContain(gap.detail);
+    },
+  );
 
   const nothing: LocalTool = { ...getPrices, execute: () => [] };
   const failing: LocalTool = {
@@ -812,7 +815,7 @@ describe("synthesis", () => {
   test("that is cut off at the output limit says so", async () => {
     const { result } = await run({ steps: [final("The draft.")], synthesis: { text: "The answer, half of", finish: "length" } });
     expect(result.answer).toBe(
-      "The answer, half of\n\nThe final answer could not be completed: The model's answer was cut off at its output limit.",
+      "The answer, half of\n\nThe final answer could not be completed. The reply of mock-provider:mock-model-id was cut off at its output limit. Ask a narrower question, or choose a model with a higher limit.",
     );
     expect(codes(result)).toEqual(["synthesis_failed"]);
     expect(result.confidence.level).toBe("medium");
@@ -821,7 +824,9 @@ describe("synthesis", () => {
   test("falls back to the draft when the provider fails", async () => {
     const { result } = await run({ steps: [final("The draft.")], synthesis: new Error("429 slow down") });
     expect(result.outcome.stopReason).toBe("complete_answer");
-    expect(result.answer).toBe("The draft.\n\nThe final answer could not be completed: 429 slow down.");
+    expect(result.answer).toBe(
+      "The draft.\n\nThe final answer could not be completed. mock-provider:mock-model-id failed: 429 slow down. Ask again; if it repeats, choose another model.",
+    );
     expect(codes(result)).toEqual(["synthesis_failed"]);
   });
 });

@@ -224,6 +224,18 @@ export const errorTable = {
   MODEL_KEY_MISSING: { meaning: "The model provider needs an API key.", status: 409, exit: 2 },
   MODEL_URL_MISSING: { meaning: "The model provider needs a URL.", status: 409, exit: 2 },
   MODEL_URL_INVALID: { meaning: "The URL of the model provider is not valid.", status: 409, exit: 2 },
+  MODEL_ACCESS_DENIED: { meaning: "The model provider did not accept the API key, or does not allow it to use the model.", status: 502 },
+  MODEL_NOT_FOUND: { meaning: "The model provider has no model of this name at this address.", status: 502 },
+  MODEL_RATE_LIMITED: { meaning: "The model provider accepts no more requests for now.", retryable: true, status: 429 },
+  MODEL_UNAVAILABLE: {
+    meaning: "The model could not be reached, was overloaded, or did not answer in time.",
+    retryable: true,
+    status: 503,
+  },
+  MODEL_REQUEST_REFUSED: { meaning: "The model provider refused the request.", status: 502 },
+  MODEL_REPLY_INVALID: { meaning: "The model sent a reply that cannot be read.", status: 502 },
+  MODEL_REPLY_INCOMPLETE: { meaning: "The model's reply ended before it was complete.", retryable: true, status: 502 },
+  MODEL_FAILED: { meaning: "A call of the model failed in another way.", status: 502 },
   MODEL_SCRIPT_INVALID: {
     meaning: "The file of a scripted model is not a valid script.",
     hint: "docs/models.md describes the format.",

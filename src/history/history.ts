@@ -49,6 +49,8 @@ export interface StoredConversation {
 
 export interface ListedConversation extends StoredConversation {
   readonly turns: number;
+  /** Of the latest turn; null while it runs, or without one. */
+  readonly stopReason: StopReason | null;
   /** The text around the first match of a search, else null. */
   readonly snippet: string | null;
 }

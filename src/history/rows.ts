@@ -34,6 +34,8 @@ export function createConversationRows(database: DatabaseSync) {
   const selectSubject = database.prepare("SELECT subject FROM conversations WHERE tenant = ? AND id = ?");
   const list = database.prepare(
     `SELECT ${columns}, (SELECT count(*) FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL) AS turns,
+       (SELECT t.stop_reason FROM turns t WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL
+         ORDER BY t.position DESC LIMIT 1) AS stopReason,
        CASE WHEN :pattern = '%' THEN NULL ELSE (
          SELECT CASE WHEN t.question LIKE :pattern ESCAPE '\\' THEN t.question ELSE t.answer END FROM turns t
          WHERE t.tenant = c.tenant AND t.conversation_id = c.id AND t.superseded_by IS NULL

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { chatMetadataSchema } from "./http-chat.ts";
 import { httpIdSchema, httpTimeSchema } from "./http-error.ts";
 import { aliasSchema } from "./http-tables.ts";
+import { stopReasons } from "./turn-result.ts";
 
 const fields = {
   id: httpIdSchema,
@@ -14,6 +15,8 @@ const fields = {
 const summary = z.strictObject({
   ...fields,
   turns: z.int().nonnegative(),
+  /** Of the latest turn; null while it runs. */
+  stopReason: z.enum(stopReasons).nullable(),
   /** The text around the match of a search. */
   snippet: z.string().optional(),
 });

@@ -15,6 +15,18 @@ export const stopReasons = [
   "aborted",
 ] as const;
 
+/** Codes of the error table. */
+const modelFailureCodes = [
+  "MODEL_ACCESS_DENIED",
+  "MODEL_NOT_FOUND",
+  "MODEL_RATE_LIMITED",
+  "MODEL_UNAVAILABLE",
+  "MODEL_REQUEST_REFUSED",
+  "MODEL_REPLY_INVALID",
+  "MODEL_REPLY_INCOMPLETE",
+  "MODEL_FAILED",
+] as const;
+
 const count = z.int().nonnegative();
 const milliseconds = z.number().nonnegative();
 
@@ -58,6 +70,9 @@ const traceCall = z.strictObject({
 
 const traceStep = z.strictObject({ step: z.int().positive(), calls: z.array(traceCall) });
 
+/** Why the model could not answer: the first sentence says what happened and why, the second one what to do. */
+const modelFailure = z.strictObject({ code: z.enum(modelFailureCodes), message: z.string().min(1), hint: z.string().min(1) });
+
 /** What `runTurn` returns. */
 export const turnResultSchema = z.strictObject({
   schemaVersion: z.literal(1),
@@ -66,7 +81,10 @@ export const turnResultSchema = z.strictObject({
   answer: z.string(),
   artifacts: z.array(artifactSchema),
   gaps: z.array(gapSchema),
-  outcome: z.strictObject({ stopReason: z.enum(stopReasons) }),
+  /** `error`: with `model_error`, why the model failed. */
+  outcome: z.strictObject({ stopReason: z.enum(stopReasons), error: modelFailure.optional() }),
+  /** The model that answered; not in results of earlier versions. */
+  model: z.string().min(1).optional(),
   confidence,
   grounding,
   /** Null when it could not be stored; then there is a gap. */
@@ -82,6 +100,7 @@ export function toRecordedResult(result: TurnResult): RecordedResult {
   return { ...result, artifacts: result.artifacts.map(toArtifactReference) };
 }
 
+export type ModelFailure = z.infer<typeof modelFailure>;
 export type StopReason = (typeof stopReasons)[number];
 export type Gap = z.infer<typeof gapSchema>;
 export type Confidence = z.infer<typeof confidence>;

@@ -14,12 +14,6 @@ function httpStatusOf(error: unknown): number | null {
   return "lastError" in error ? httpStatusOf(error.lastError) : null;
 }
 
-/** Why a finished answer is incomplete; null when it is complete. Errors arrive as stream parts of their own. */
-export function describeFinish(finishReason: string): string | null {
-  if (finishReason === "length") return "The model's answer was cut off at its output limit.";
-  return finishReason === "content-filter" ? "The provider's content filter stopped the model's answer." : null;
-}
-
 /** Ends the text with a full stop, unless it ends a sentence already. */
 export function asSentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`;

@@ -1,8 +1,10 @@
 import { generateText, jsonSchema, NoObjectGeneratedError, Output, type LanguageModel } from "ai";
 import { z } from "zod";
 import { orAbort } from "../concurrency/or-abort.ts";
+import { describeModelFailure, isLasting } from "../models/describe-model-failure.ts";
 import { planFieldDescriptions, planInstructions, wholePopulation } from "../prompts/turn-prompts.ts";
 import { chartIntents, type ChartIntent, type TurnPlan } from "../protocol/turn-plan.ts";
+import type { ModelFailure } from "../protocol/turn-result.ts";
 import { isRecord } from "../text/json.ts";
 import { toModelMessages, type Conversation } from "./create-conversation.ts";
 import { describeError } from "./describe-error.ts";
@@ -20,15 +22,25 @@ export interface PlanOptions {
   readonly signal: AbortSignal;
 }
 
+export interface Planned {
+  readonly plan: TurnPlan;
+  /** Set when the model failed in a way that its next call would fail in, too. */
+  readonly failure: ModelFailure | null;
+}
+
 /** Asks the model for a plan. Never rejects: when the call fails, rules read the question, and the plan says why. */
-export async function planTurn(options: PlanOptions): Promise<TurnPlan> {
-  const { question } = options;
+export async function planTurn(options: PlanOptions): Promise<Planned> {
+  const { question, model, signal } = options;
   try {
     const modelPlan = await orAbort(askForPlan(options), options.signal);
     const { because: _, ...defaults } = planByRules(question, "");
-    return { ...defaults, ...modelPlan, source: "model" };
+    return { plan: { ...defaults, ...modelPlan, source: "model" }, failure: null };
   } catch (error) {
-    return planByRules(question, `The planning call returned no plan: ${describeError(error)}`);
+    const failure = signal.aborted ? null : describeModelFailure(error, model);
+    // A failure of the provider is stated once, where the turn ends with it.
+    const reason = failure === null || failure.code === "MODEL_FAILED" ? `: ${describeError(error)}` : ".";
+    const plan = planByRules(question, `The planning call returned no plan${reason}`);
+    return { plan, failure: failure !== null && isLasting(failure) ? failure : null };
   }
 }
 
@@ -40,7 +52,7 @@ async function askForPlan({ today, question, conversation, model, tokens, signal
       messages: toModelMessages(conversation, question, EARLIER_EXCHANGES),
       output: Output.object({ schema: planSchema, name: "plan" }),
       abortSignal: signal,
-      maxRetries: 1,
+      maxRetries: 2,
       providerOptions: { sluice: { phase: "plan" } },
     });
     addUsage(tokens, usage);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { orAbort } from "../concurrency/or-abort.ts";
 import { disposeTurnSandbox, type InterpreterTurn } from "../interpreter/interpreter-turn.ts";
 import { refuseWhatDemoCannotAnswer } from "../models/demo.ts";
+import { describeSilence } from "../models/describe-model-failure.ts";
 import { describeToday, turnInstructions } from "../prompts/turn-prompts.ts";
 import { toRecordedResult, type TurnResult } from "../protocol/turn-result.ts";
 import { buildBestEffortTerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
@@ -14,7 +15,7 @@ import { Ledger } from "./ledger.ts";
 import { planTurn } from "./plan-turn.ts";
 import { CallGuard } from "./steps/call-guard.ts";
 import { createModelContext } from "./steps/model-context.ts";
-import { endByClock, runSteps, type StepsEnd } from "./steps/run-steps.ts";
+import { endByClock, endByModel, runSteps, type StepsEnd } from "./steps/run-steps.ts";
 import { createTurnCalls } from "./steps/turn-calls.ts";
 import { toTurnResult } from "./to-turn-result.ts";
 import { TurnTools } from "./tools/turn-tools.ts";
@@ -45,16 +46,24 @@ export async function runTurn(runtime: TurnRuntime, request: TurnRequest): Promi
   const interpreter = runtime.createTurn({ id: turnId, evidence, artifacts: request.artifacts, onProbe });
 
   emit({ type: "turn-start", turnId, conversationId: conversation.id, question });
-  const plan = await planTurn({ today, question, conversation, model, tokens: ledger.tokens, signal: clock.stepsSignal });
+  const { plan, failure: planFailure } = await planTurn({
+    today,
+    question,
+    conversation,
+    model,
+    tokens: ledger.tokens,
+    signal: clock.stepsSignal,
+  });
+  const failure = planFailure ?? (clock.stopped() === "time" ? describeSilence(model, budgets.wallMs) : null);
   const maxSteps = budgets.steps + (plan.chartIntent === "explicit" ? budgets.chartBoost : 0);
-  emit({ type: "plan", plan, steps: maxSteps });
+  if (failure === null) emit({ type: "plan", plan, steps: maxSteps });
 
   const turn = { turnId, today, runtime, request, conversation, budgets, clock, ledger, context, emit, earlierAliases, plan, maxSteps };
-  const end = await takeSteps(turn, interpreter);
+  const end = failure === null ? await takeSteps(turn, interpreter) : endByModel(failure);
   const dataset = await keepDataset(turn, end);
   const outcome = buildBestEffortTerminalOutcome(turn, end);
-  const { answer, stopReason, gaps } = await synthesize(turn, outcome);
-  const result = toTurnResult(turn, { answer, stopReason, gaps, dataset });
+  const { answer, ...ended } = await synthesize(turn, outcome);
+  const result = toTurnResult(turn, { answer, ...ended, dataset });
 
   ignoreListenerErrors((exchange: Exchange) => conversation.add(exchange))({ turnId, question, answer });
   emit({ type: "turn-end", result: toRecordedResult(result) });

@@ -1,11 +1,12 @@
+import { nameModel } from "../models/name-model.ts";
 import type { Confidence, DatasetReference, Gap, Grounding, StopReason, TraceStep, TurnResult } from "../protocol/turn-result.ts";
 import type { TurnParts } from "./turn-request.ts";
 import type { CallRecord, Ledger } from "./ledger.ts";
 import type { TerminalOutcome } from "./answer/build-best-effort-terminal-outcome.ts";
 
 export function toTurnResult(
-  { turnId, conversation, ledger, clock }: Pick<TurnParts, "turnId" | "conversation" | "ledger" | "clock">,
-  { answer, stopReason, gaps, dataset }: TerminalOutcome & { readonly dataset: DatasetReference | null },
+  { turnId, request, conversation, ledger, clock }: Pick<TurnParts, "turnId" | "request" | "conversation" | "ledger" | "clock">,
+  { answer, stopReason, gaps, failure, dataset }: TerminalOutcome & { readonly dataset: DatasetReference | null },
 ): TurnResult {
   const grounding = toGrounding(ledger.calls);
   return {
@@ -15,7 +16,8 @@ export function toTurnResult(
     answer,
     artifacts: [...ledger.artifacts],
     gaps: [...gaps],
-    outcome: { stopReason },
+    outcome: { stopReason, ...(failure && { error: failure }) },
+    model: nameModel(request.model),
     confidence: toConfidence(stopReason, gaps, grounding),
     grounding,
     dataset,

@@ -97,13 +97,17 @@ function parse(args: string[]) {
 
 /** Describes the files, the gaps, the end and the cost of a turn. */
 function describeEnd({ result, files }: WrittenTurn, isWritten: boolean): string {
-  const { gaps, outcome, confidence, dataset } = result;
+  const { gaps: all, outcome, confidence, dataset, model } = result;
+  // The answer says why a model failed.
+  const gaps = all.filter(({ code }) => outcome.error === undefined || code !== outcome.stopReason);
+  const because = outcome.error === undefined ? `; confidence: ${confidence.level} (${confidence.reason})` : "";
   return toTerminal(
     [
       "\n",
       ...files.map(({ what, file }) => `${what}: ${file}`),
       ...(gaps.length === 0 ? [] : ["gaps:", ...gaps.map(({ severity, detail }) => `  ${severity}: ${detail}`)]),
-      `ended: ${outcome.stopReason}; confidence: ${confidence.level} (${confidence.reason})`,
+      `ended: ${outcome.stopReason}${because}`,
+      ...(model === undefined ? [] : [`model: ${model}`]),
       `used: ${describeUsage(result)}`,
       ...(dataset === null ? [] : [`data: ${isWritten ? dataset.publicDataUrl : describeDataset(dataset)}`]),
       "",

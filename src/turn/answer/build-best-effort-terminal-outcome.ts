@@ -1,7 +1,7 @@
 import type { EvidenceItem } from "../../evidence/evidence-store.ts";
 import { coverageEventSchema, describeCoverageEvent, type CoverageEvent } from "../../protocol/coverage-event.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
-import type { Gap, StopReason } from "../../protocol/turn-result.ts";
+import type { Gap, ModelFailure, StopReason } from "../../protocol/turn-result.ts";
 import type { TurnParts } from "../turn-request.ts";
 import type { Conversation } from "../create-conversation.ts";
 import { asSentence, describeError } from "../describe-error.ts";
@@ -13,34 +13,37 @@ export interface TerminalOutcome {
   readonly stopReason: StopReason;
   readonly gaps: readonly Gap[];
   readonly answer: string;
+  /** With `model_error`, why the model failed. */
+  readonly failure?: ModelFailure | undefined;
 }
 
 type OutcomeSources = Pick<TurnParts, "ledger" | "conversation" | "plan" | "earlierAliases">;
 
 /** Builds the end of a turn from its ledger. Never throws: evidence that cannot be read is reported as a gap. */
 export function buildBestEffortTerminalOutcome(turn: OutcomeSources, end: StepsEnd): TerminalOutcome {
-  const { stopReason } = end;
+  const { stopReason, failure } = end;
   const { ledger } = turn;
   const written = ledger.finalResponse ?? ledger.lastText;
   try {
-    return { stopReason, gaps: findGaps(turn, end), answer: written || describeFindings(turn) };
+    return { stopReason, failure, gaps: findGaps(turn, end), answer: written || describeFindings(turn, end) };
   } catch (error) {
     const detail = `The gaps could not be determined: ${describeError(error)}`;
     const unknown: Gap = { code: "gaps_unknown", severity: "major", detail };
     const gaps = [...toEndGap(end), unknown, ...ledger.serverGaps, ...ledger.gaps];
-    return { stopReason, gaps, answer: written || "The question could not be answered." };
+    return { stopReason, failure, gaps, answer: written || "The question could not be answered." };
   }
 }
 
 const LISTED = 12;
 const VALUE_CHARACTERS = 400;
 
-function describeFindings(turn: OutcomeSources): string {
+/** Empty when the model failed before anything was found: its failure is the whole answer then. */
+function describeFindings(turn: OutcomeSources, { failure }: StepsEnd): string {
   const items = findNewItems(turn);
   const results = items.filter(({ source }) => source === "result").slice(-LISTED);
   const fetched = items.filter(({ source, partOf }) => source !== "result" && partOf === undefined).slice(-LISTED);
   if (items.length === 0 && turn.ledger.artifacts.length === 0)
-    return "The question could not be answered: nothing was found before the turn ended.";
+    return failure !== undefined ? "" : "The question could not be answered: nothing was found before the turn ended.";
   return [
     "The question was not fully answered. Available results:",
     ...results.map(
@@ -96,6 +99,7 @@ const drawingTools: ReadonlySet<string> = new Set(["code_interpreter", "python_c
 function findMissingChart(plan: TurnPlan, ledger: Ledger, end: StepsEnd): Gap[] {
   if (plan.chartIntent !== "explicit" || ledger.artifacts.length > 0) return [];
   const last = ledger.calls.findLast(({ tool }) => drawingTools.has(tool));
+  if (last === undefined && end.failure !== undefined) return []; // the failure of the model says it all
   const detail = `The requested chart could not be rendered: ${describeObstacle(last, end)}`;
   return [{ code: "chart_not_rendered", severity: "major", detail }];
 }

@@ -1,13 +1,14 @@
 import { streamText } from "ai";
 import { createBreather } from "../../concurrency/create-breather.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
+import { describeFinish, describeModelFailure, toSentences } from "../../models/describe-model-failure.ts";
 import { omittedNote, synthesisInstructions, synthesisPrompt } from "../../prompts/turn-prompts.ts";
 import type { ArtifactEnvelope } from "../../protocol/artifact.ts";
 import { describeChart } from "../../protocol/artifact-reference.ts";
-import type { Gap, StopReason } from "../../protocol/turn-result.ts";
+import type { Gap, ModelFailure, StopReason } from "../../protocol/turn-result.ts";
 import { clipText } from "../../text/clip-text.ts";
 import { describeSpentModelBudget } from "../budgets.ts";
-import { asSentence, describeError, describeFinish } from "../describe-error.ts";
+import { asSentence, describeError } from "../describe-error.ts";
 import { addUsage } from "../ledger.ts";
 import type { TurnParts } from "../turn-request.ts";
 import { createAnswerChecker, type AnswerChecker } from "./answer-checker.ts";
@@ -45,7 +46,7 @@ export async function synthesize(turn: SynthesisSources, terminal: TerminalOutco
     const urls = new Set(turn.ledger.artifacts.map(({ url }) => url));
     emitText(`${answer.trim() === "" ? "" : "\n\n"}${sanitizeMarkdown(missing.join("\n"), urls)}`);
   }
-  return { answer, stopReason: end.stopReason, gaps };
+  return { answer, stopReason: end.stopReason, failure: end.failure, gaps };
 }
 
 function canAskModel(turn: SynthesisSources, { stopReason }: TerminalOutcome): boolean {
@@ -58,22 +59,24 @@ async function writeWithModel(
   turn: SynthesisSources,
   terminal: TerminalOutcome,
   { checker, emitText }: { checker: AnswerChecker; emitText: (text: string) => void },
-): Promise<string | null> {
+): Promise<ModelFailure | null> {
   const { signal } = turn.clock;
+  const { model } = turn.request;
   try {
-    return await orAbort(readStream(), signal);
+    return await orAbort(readStream(toPrompt(turn, terminal)), signal);
   } catch (error) {
-    return describeError(error);
+    return describeModelFailure(error, model);
   } finally {
     emitText(checker.end());
   }
 
-  async function readStream(): Promise<string | null> {
-    let failure: string | null = null;
+  async function readStream(prompt: string | ModelFailure): Promise<ModelFailure | null> {
+    if (typeof prompt !== "string") return prompt;
+    let failure: ModelFailure | null = null;
     const result = streamText({
-      model: turn.request.model,
+      model,
       instructions: synthesisInstructions,
-      messages: [{ role: "user", content: createPrompt(turn, terminal) }],
+      messages: [{ role: "user", content: prompt }],
       abortSignal: signal,
       maxRetries: 1,
       providerOptions: { sluice: { phase: "synthesis" } },
@@ -84,13 +87,22 @@ async function writeWithModel(
       if (signal.aborted) break;
       await breathe();
       if (part.type === "text-delta") emitText(checker.push(part.text));
-      else if (part.type === "error") failure = describeError(part.error);
+      else if (part.type === "error") failure = describeModelFailure(part.error, model);
       else if (part.type === "finish-step") {
         addUsage(turn.ledger.tokens, part.usage);
-        failure ??= describeFinish(part.finishReason);
+        failure ??= describeFinish({ ...part, isEmpty: false }, model);
       }
     }
     return failure;
+  }
+}
+
+/** The prompt, or why the findings cannot be read, which is no failure of the model. */
+function toPrompt(turn: SynthesisSources, terminal: TerminalOutcome): string | ModelFailure {
+  try {
+    return createPrompt(turn, terminal);
+  } catch (error) {
+    return { code: "MODEL_FAILED", message: `The findings could not be read: ${asSentence(describeError(error))}`, hint: "Ask again." };
   }
 }
 
@@ -121,16 +133,16 @@ function createPrompt(turn: SynthesisSources, { stopReason, gaps, answer }: Term
 }
 
 /** The turn may have been aborted, timed out or failed while the answer was being written. */
-function endAfterWriting(turn: SynthesisSources, terminal: TerminalOutcome, error: string | null): Omit<TerminalOutcome, "answer"> {
+function endAfterWriting(turn: SynthesisSources, terminal: TerminalOutcome, error: ModelFailure | null): Omit<TerminalOutcome, "answer"> {
   if (error === null) return terminal;
   if (turn.clock.stopped() === "aborted") return withStop(terminal, "aborted", "The turn was aborted while the answer was being written.");
   if (turn.clock.signal.aborted)
     return withStop(terminal, "bounded_time", "The turn reached its time limit while the answer was being written.");
-  const detail = `The final answer could not be completed: ${error}`;
+  const detail = `The final answer could not be completed. ${toSentences(error)}`;
   const hasDraft = turn.ledger.finalResponse !== null || turn.ledger.lastText !== "";
   return hasDraft
     ? { ...terminal, gaps: [...terminal.gaps, { code: "synthesis_failed", severity: "minor", detail }] }
-    : withStop(terminal, "model_error", detail);
+    : { ...withStop(terminal, "model_error", detail), failure: error };
 }
 
 function withStop({ gaps }: TerminalOutcome, stopReason: StopReason, detail: string): Omit<TerminalOutcome, "answer"> {

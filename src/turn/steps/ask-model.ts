@@ -1,7 +1,9 @@
 import { NoSuchToolError, streamText, ToolChoiceViolationError, type LanguageModel, type ModelMessage, type ToolSet } from "ai";
 import { createBreather } from "../../concurrency/create-breather.ts";
 import { orAbort } from "../../concurrency/or-abort.ts";
-import { describeError, describeFinish } from "../describe-error.ts";
+import { describeBreak, describeFinish, describeModelFailure } from "../../models/describe-model-failure.ts";
+import type { ModelFailure } from "../../protocol/turn-result.ts";
+import { describeError } from "../describe-error.ts";
 import { addUsage, type Tokens } from "../ledger.ts";
 
 export interface ModelQuestion {
@@ -25,7 +27,7 @@ export interface ModelReply {
   readonly text: string;
   readonly calls: readonly ModelCall[];
   /** Why the provider or the connection failed; null on success. */
-  readonly error: string | null;
+  readonly error: ModelFailure | null;
 }
 
 export interface ModelCall {
@@ -41,12 +43,12 @@ export async function askModel(question: ModelQuestion): Promise<ModelReply> {
   const { model, instructions, messages, tools, forcedTool, step, tokens, signal } = question;
   const calls: ModelCall[] = [];
   let text = "";
-  let error: string | null = null;
+  let error: ModelFailure | null = null;
   try {
     const replies = await orAbort(readStream(), signal);
     if (error === null) return { messages: replies, text, calls, error };
   } catch (cause) {
-    error ??= describeError(cause);
+    error ??= describeModelFailure(cause, model);
   }
   const brokenOff = { kind: "broken_off", reason: "the model's reply ended before the call could run" } as const;
   return { messages: [], text, calls: calls.map((call) => ({ ...call, problem: call.problem ?? brokenOff })), error };
@@ -76,15 +78,15 @@ export async function askModel(question: ModelQuestion): Promise<ModelReply> {
           problem: part.invalid ? toProblem(part.error) : null,
         });
       // A model that ignores the forced tool is not an error: its reply is used as it is.
-      else if (part.type === "error" && !ToolChoiceViolationError.isInstance(part.error)) error = describeError(part.error);
+      else if (part.type === "error" && !ToolChoiceViolationError.isInstance(part.error)) error = describeModelFailure(part.error, model);
       else if (part.type === "finish-step") addUsage(tokens, part.usage);
       else if (part.type === "finish") {
         isFinished = true;
         // With calls, the turn continues: each call gets its own result, and the model can repeat one that was cut off.
-        if (calls.length === 0) error ??= describeFinish(part.finishReason);
+        if (calls.length === 0) error ??= describeFinish({ ...part, isEmpty: text === "" }, model);
       } else if (part.type === "abort") signal.throwIfAborted();
     }
-    if (!isFinished) error ??= "The model's answer ended before it was complete.";
+    if (!isFinished) error ??= describeBreak(model);
     return error === null ? (await result.responseMessages).filter(({ role }) => role === "assistant") : [];
   }
 }

@@ -1,7 +1,8 @@
 import { createToolError, type ToolError } from "../../errors/tool-error.ts";
 import { brokenOffNote, turnEndedNote } from "../../prompts/turn-prompts.ts";
 import type { TurnPlan } from "../../protocol/turn-plan.ts";
-import type { StopReason } from "../../protocol/turn-result.ts";
+import { toSentences } from "../../models/describe-model-failure.ts";
+import type { ModelFailure, StopReason } from "../../protocol/turn-result.ts";
 import { describeSpentModelBudget, type TurnBudgets, type TurnClock } from "../budgets.ts";
 import { asSentence } from "../describe-error.ts";
 import type { ChartRecord, Ledger } from "../ledger.ts";
@@ -16,6 +17,8 @@ import { stillRunning, toAborted, toFailedCall, type CallResult, type TurnCalls 
 export interface StepsEnd {
   readonly stopReason: StopReason;
   readonly detail: string | null;
+  /** With `model_error`, why the model failed. */
+  readonly failure?: ModelFailure;
 }
 
 export interface StepsOptions extends Pick<
@@ -41,7 +44,7 @@ export async function runSteps(options: StepsOptions): Promise<StepsEnd> {
     ledger.forcedTool = forcedTool;
     const { reply, calls } = await takeStep(options, step, forcedTool);
 
-    const failed = endByClock(clock, budgets) ?? endByError(reply, step);
+    const failed = endByClock(clock, budgets) ?? endByError(reply);
     if (failed !== null) return failed;
     context.addMessages(reply.messages, calls);
     const text = reply.text.trim();
@@ -176,8 +179,12 @@ export function endByClock(clock: Pick<TurnClock, "stopped">, { wallMs }: Pick<T
   }
 }
 
-function endByError({ error }: ModelReply, step: number): StepsEnd | null {
-  return error === null ? null : { stopReason: "model_error", detail: `The model failed in step ${step}: ${error}` };
+function endByError({ error }: ModelReply): StepsEnd | null {
+  return error === null ? null : endByModel(error);
+}
+
+export function endByModel(failure: ModelFailure): StepsEnd {
+  return { stopReason: "model_error", detail: toSentences(failure), failure };
 }
 
 /** In the last step the model can only answer, so whether it was finished is unknown, and the turn does not claim a complete answer. */

@@ -7,8 +7,10 @@ interface NoticesProps {
 }
 
 /** Lists what is missing: gaps, low coverage, coverage events, and reasons to doubt the answer. */
-export function Notices({ gaps, result }: NoticesProps) {
-  const isDoubtful = result !== null && result.confidence.level !== "high";
+export function Notices({ gaps: all, result }: NoticesProps) {
+  const hasFailed = result?.outcome.error !== undefined; // the failure has its own card
+  const gaps = all.filter(({ code }) => !hasFailed || code !== result.outcome.stopReason);
+  const isDoubtful = result !== null && !hasFailed && result.confidence.level !== "high";
   if (gaps.length === 0 && !isDoubtful) return null;
   const isReasonInGaps = gaps.some(({ detail }) => detail === result?.confidence.reason);
   return (

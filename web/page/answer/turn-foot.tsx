@@ -22,8 +22,11 @@ export function TurnFoot({ answer, result, canRetry, onRetry }: TurnFootProps) {
       )}
       {result && (
         <span className="soft">
-          {texts.turn.stops[result.outcome.stopReason]} · {formatDuration(result.usage.wallMs)} ·{" "}
-          {texts.turn.usage(result.usage.inputTokens, result.usage.outputTokens)}
+          <span className={result.outcome.stopReason === "model_error" ? "turn-failed" : undefined}>
+            {texts.turn.stops[result.outcome.stopReason]}
+          </span>{" "}
+          · {result.model && `${result.model} · `}
+          {formatDuration(result.usage.wallMs)} · {texts.turn.usage(result.usage.inputTokens, result.usage.outputTokens)}
         </span>
       )}
       {result?.dataset && /^ds_[\w-]+$/.test(result.dataset.datasetId) && (

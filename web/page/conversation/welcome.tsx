@@ -36,7 +36,7 @@ export function Welcome({ info, onAsk, onAttach }: WelcomeProps) {
         <span>{(isDemo ? texts.conversation.ownDataToSee : texts.conversation.ownDataMore)(tableFileEndings.join(", "))}</span>
       </button>
       <p className="soft">
-        {names !== "" && texts.conversation.connected(names)}{" "}
+        {info.model !== null && !isDemo && texts.conversation.model(info.model)} {names !== "" && texts.conversation.connected(names)}{" "}
         {info.driver === null ? texts.shell.noDriver : texts.shell.driver(info.driver)}.
       </p>
     </section>

@@ -16,7 +16,7 @@ export function ConversationList({ list, current, isSearch, onOpen, onRemove }: 
   if (list.length === 0) return <p className="soft sidebar-note">{isSearch ? texts.shell.nothingFound : texts.shell.noneYet}</p>;
   return (
     <ul className="conversations">
-      {list.map(({ id, title, updatedAt, runningTurnId, snippet }) => (
+      {list.map(({ id, title, updatedAt, runningTurnId, stopReason, snippet }) => (
         <li key={id} className={id === current ? "is-current" : undefined}>
           <a
             href={`/c/${id}`}
@@ -31,6 +31,12 @@ export function ConversationList({ list, current, isSearch, onOpen, onRemove }: 
             <span className="soft">
               {formatWhen(updatedAt)}
               {runningTurnId !== null && ` · ${texts.shell.running}`}
+              {stopReason === "model_error" && (
+                <>
+                  {" · "}
+                  <span className="turn-failed">{texts.shell.failed}</span>
+                </>
+              )}
             </span>
             {snippet !== undefined && <span className="soft snippet">{snippet}</span>}
           </a>

@@ -64,6 +64,14 @@ function CallWithPictures({ turn, call, onOpen }: TimelineProps & { call: CallVi
   );
 }
 
+/** Only a complete answer has the green check. */
+function markOf({ result }: TurnView): "ok" | "error" | "aborted" | "partial" {
+  const stop = result?.outcome.stopReason ?? "aborted";
+  if (stop === "complete_answer") return "ok";
+  if (stop === "model_error") return "error";
+  return stop === "aborted" ? "aborted" : "partial";
+}
+
 function TimelineSummary({ turn }: { turn: TurnView }) {
   const elapsed = useElapsed(turn.startedAt, turn.isRunning);
   if (turn.isRunning) {
@@ -81,7 +89,11 @@ function TimelineSummary({ turn }: { turn: TurnView }) {
   const [steps, wall] = [turn.result?.usage.steps ?? turn.step?.step ?? 0, turn.result?.usage.wallMs ?? 0];
   return (
     <span className="timeline-line">
-      <span className="mark mark-ok" aria-hidden />
+      <span
+        className={`mark mark-${markOf(turn)}`}
+        role="img"
+        aria-label={turn.result ? texts.turn.stops[turn.result.outcome.stopReason] : ""}
+      />
       <span>{texts.turn.showTimeline}</span>
       <span className="soft">
         {texts.turn.done(steps, turn.calls.length, formatDuration(wall))}

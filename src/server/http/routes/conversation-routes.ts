@@ -63,13 +63,14 @@ export function conversationRoutes(parts: ConversationParts): Route[] {
 function listConversations({ history, turns }: ConversationParts, { query, principal: { tenant } }: RouteRequest): Response {
   const { q, limit, before } = query as { q?: string; limit: number; before?: string };
   const { items, next } = history.conversations.list({ tenant, limit, before, search: q });
-  const conversations = items.map(({ id, title, createdAt, updatedAt, turns: count, snippet }) => ({
+  const conversations = items.map(({ id, title, createdAt, updatedAt, turns: count, stopReason, snippet }) => ({
     id,
     title,
     createdAt,
     updatedAt,
     turns: count,
     runningTurnId: turns.findRunning(tenant, id)?.turnId ?? null,
+    stopReason,
     snippet: snippet ?? undefined,
   }));
   return json({ conversations, next });
