@@ -3,6 +3,7 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ConversationData } from "../src/data/conversation-data.ts";
 import { dataTools } from "../src/data/data-tools.ts";
+import { runAsTenant } from "../src/concurrency/tenant.ts";
 import { createTables } from "../src/data/tables/create-tables.ts";
 import { toolErrorOf, makeFile, openDataBench, contentOf, type DataBench } from "./data-fixtures.ts";
 
@@ -398,6 +399,20 @@ df.to_parquet("made")`;
     const aborted = AbortSignal.abort(new Error("gone"));
     await expect(tables.query(items[0]!, query, { signal: aborted })).rejects.toThrow("gone");
     expect((await tables.query(items[0]!, query)).ok).toBe(true);
+  });
+
+  test("are opened for tenants in turn, however many one of them waits for", async () => {
+    const { gate, openCellSession } = bench.runtime;
+    await using tables = createTables({ openCellSession, gate, maxOpen: 1 });
+    const data = await bench.open();
+    const order: string[] = [];
+    const read = async (tenant: string, name: string): Promise<void> => {
+      const item = data.evidence.addData({ name, format: "csv", bytes: Buffer.from("a\n1\n") });
+      const reply = await runAsTenant(tenant, () => tables.query(item, { ask: "schema" }));
+      order.push(reply.ok ? tenant : "refused");
+    };
+    await Promise.all([...["g1", "g2", "g3", "g4"].map((name) => read("greedy", name)), read("neighbour", "n1")]);
+    expect(order).toEqual(["greedy", "neighbour", "greedy", "greedy", "greedy"]);
   });
 
   test("stop a query when all its callers aborted, and finish it otherwise", async () => {

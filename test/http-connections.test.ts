@@ -81,8 +81,9 @@ test("serves an authenticated neighbour while strangers open connections without
     });
     expect((await ask("/api/info", agent)).status).toBe(200); // a connection that is known before the flood
     for (let index = 0; index < 600; index += 1) open(index);
+    const hasCut = (count: number): boolean => cut >= count;
     const until = async (count: number): Promise<void> => {
-      while (cut < count) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (!hasCut(count)) await new Promise((resolve) => setTimeout(resolve, 10));
     };
     await until(3000); // without a limit, only the time limit for headers would end them, a few hundred at a time
     for (let round = 1; round <= 10; round += 1) {

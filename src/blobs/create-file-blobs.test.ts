@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeBlobStore } from "../../test/blob-store-contract.ts";
+import { runAsTenant } from "../concurrency/tenant.ts";
 import type { BlobStore } from "./blob-store.ts";
 import { createFileBlobs } from "./create-file-blobs.ts";
 import { deleteBlobs } from "./delete-blobs.ts";
@@ -27,6 +28,19 @@ describe("blobs in files", () => {
     rmSync(file);
     mkdirSync(file); // can be opened, but reading it fails
     await expect(blobs.put({ content })).rejects.toMatchObject({ code: "STORAGE_UNAVAILABLE" });
+  });
+
+  it("writes files of tenants in turn: many large files of one do not delay another's", async () => {
+    const blobs = open();
+    let written = 0;
+    const greedy = Array.from({ length: 40 }, (_, index) =>
+      runAsTenant("greedy", () => blobs.put({ content: Buffer.alloc(4 << 20, index + 1) }).then(() => (written += 1))),
+    );
+    await Promise.race(greedy); // all others have begun and wait for their next chunk
+    await runAsTenant("neighbour", () => blobs.put({ content }));
+    expect(written).toBeLessThan(40 / 2);
+    await Promise.all(greedy);
+    expect(written).toBe(40);
   });
 
   it("lists and deletes drafts, and nothing outside its directory", () => {

@@ -4,6 +4,7 @@ import { mkdir, open, readFile, rename, rm, utimes } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { createLimiter } from "../concurrency/create-limiter.ts";
 import { SluiceError } from "../errors/sluice-error.ts";
 import { isBlobName, isDraftName, type BlobFacts, type BlobStore, type NewBlob, type StoredBlob } from "./blob-store.ts";
 import { removeOldDrafts } from "./delete-blobs.ts";
@@ -19,6 +20,11 @@ export interface FileBlobsOptions {
 /** Drafts older than this belong to a writer that was killed: no write takes this long. */
 const DRAFT_LIFETIME_MS = 30 * 60_000;
 const CHUNK_BYTES = 1 << 20;
+/**
+ * Writes at the same time, a chunk each, of all stores. Tenants take turns, so that many or large files of one delay another by a chunk. Two, because
+ * Node.js has four threads for files, and reading needs some.
+ */
+const writes = createLimiter({ places: 2 });
 
 /**
  * Stores each blob in one file, `ab/abcd….png`. A file is written to `drafts` first and then renamed, so it appears complete or not at all. The first
@@ -136,12 +142,14 @@ class FileBlobs implements BlobStore {
     await using handle = await this.#translateErrors(() => open(draft, "wx", this.#options.isPrivate ? 0o600 : 0o666));
     const hash = createHash("sha256");
     let bytes = 0;
-    for await (const chunk of content instanceof Uint8Array ? toChunks(content) : content) {
-      bytes += chunk.length;
-      hash.update(chunk);
-      await this.#translateErrors(() => handle.writeFile(chunk));
+    for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+      for (const piece of toChunks(chunk)) {
+        bytes += piece.length;
+        hash.update(piece);
+        await writes.run(() => this.#translateErrors(() => handle.writeFile(piece)));
+      }
     }
-    await this.#translateErrors(() => handle.sync());
+    await writes.run(() => this.#translateErrors(() => handle.sync()));
     return { hash: hash.digest("hex"), bytes };
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { runAsTenant } from "../concurrency/tenant.ts";
 import { createGate } from "./pool.ts";
 
 describe("the gate", () => {
@@ -15,6 +16,21 @@ describe("the gate", () => {
     (await third)();
     await fourth;
     expect([order, gate.taken, gate.waiting]).toEqual([["third", "fourth"], 2, 0]);
+  });
+
+  test("gives sandboxes to tenants in turn, however many one of them waits for", async () => {
+    const gate = createGate({ places: 1, deadlineMs: 60_000 });
+    const leave = await runAsTenant("greedy", () => gate.enter());
+    const order: string[] = [];
+    const open = async (tenant: string): Promise<void> => {
+      const leaveAgain = await runAsTenant(tenant, () => gate.enter());
+      order.push(tenant);
+      leaveAgain();
+    };
+    const all = [...Array.from({ length: 5 }, () => open("greedy")), open("neighbour")];
+    leave();
+    await Promise.all(all);
+    expect(order.indexOf("neighbour")).toBe(0);
   });
 
   test("rejects at the deadline with the number of places", async () => {

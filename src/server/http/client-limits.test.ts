@@ -23,6 +23,17 @@ test("queues turns beyond the limit in order, without one client holding up anot
   expect([limiter.taken, limiter.waiting]).toEqual([0, 0]);
 });
 
+test("starts the turns of clients in turn, however many one of them has queued", async () => {
+  const limiter = createTurnLimiter({ ...rules, maxTurns: 1, maxTurnsPerClient: 1, maxQueuedPerClient: 10 });
+  const leave = await limiter.enter(undefined, "greedy");
+  const order: string[] = [];
+  const run = async (tenant: string): Promise<void> => await limiter.run(async () => void order.push(tenant), undefined, tenant);
+  const all = [...Array.from({ length: 5 }, () => run("greedy")), run("neighbour"), run("other")];
+  leave();
+  await Promise.all(all);
+  expect(order).toEqual(["neighbour", "other", "greedy", "greedy", "greedy", "greedy", "greedy"]);
+});
+
 test("refuses a client whose queue is full and says when to retry", async () => {
   const limiter = createTurnLimiter(rules);
   await limiter.enter(undefined, "a");
