@@ -262,3 +262,34 @@ def test_a_series_without_a_label_is_named_by_its_kind_and_position(cell: Cell) 
 def test_points_outside_the_shown_span_are_not_expected(cell: Cell) -> None:
     plt.plot(DAYS, np.where(np.arange(100) < 70, np.nan, 1.0), label="late")
     assert low(cell) == {}
+
+
+@pytest.mark.parametrize("kind", ["area", "bar"])
+@pytest.mark.parametrize("more", [{"stacked": False}, {"stacked": True}, {"subplots": True}, {"figsize": (3, 2)}])
+def test_nulls_that_pandas_draws_as_zeros_are_missing(cell: Cell, kind: str, more: dict[str, Any]) -> None:
+    index = pd.date_range("2024-01-01", periods=90)
+    own = np.where(np.random.default_rng(3).random(90) < 0.2, 2.0, np.nan)
+    plot: Any = pd.DataFrame({"full": 1.0, "own": own}, index=index).plot
+    plot(kind=kind, **more)
+    sluice.save_figure("Two series over ninety days, one of them sparse")
+    assert [entry["label"] for entry in cell.diagnostics["lowCoverage"]] == ["own"]
+
+
+def test_zeros_that_were_given_to_pandas_are_values(cell: Cell) -> None:
+    index = pd.date_range("2024-01-01", periods=90)
+    own = np.where(np.random.default_rng(3).random(90) < 0.2, 2.0, 0.0)
+    pd.DataFrame({"full": 1.0, "own": own}, index=index).plot.area()
+    sluice.save_figure("Two series over ninety days, one of them mostly zero")
+    assert "lowCoverage" not in cell.diagnostics
+
+
+def test_stems_beside_a_line_are_events_and_alone_they_are_judged(cell: Cell) -> None:
+    index = pd.date_range("2024-01-01", periods=90)
+    own = pd.Series(np.where(np.random.default_rng(3).random(90) < 0.2, 2.0, np.nan), index)
+    plt.plot(index, np.ones(90), label="price")
+    plt.stem(own.dropna().index, own.dropna(), label="events")
+    sluice.save_figure("A price with some events over ninety days")
+    assert "lowCoverage" not in cell.diagnostics
+    plt.stem(index, own, label="events")
+    sluice.save_figure("Some events of ninety days, without a price")
+    assert [entry["label"] for entry in cell.diagnostics["lowCoverage"]] == ["events"]

@@ -10,11 +10,12 @@ import pandas as pd
 from sluice.coverage import PlottedSeries
 from sluice.coverage_report import CadenceArgument, CoverageReport, refuse_unknown_labels, wall_clock
 from sluice.errors import FigureError
+from sluice.figures.pandas_nulls import drawn_nulls
 from sluice.figures.reading import Reading, Series
 from sluice.figures.scales import Scale
 
 #: Kinds of series that are judged. Boxes, histograms and heatmaps have no points in time.
-JUDGED = ("line", "step", "area", "bar", "barh", "errorbar", "scatter")
+JUDGED = ("line", "step", "area", "bar", "barh", "errorbar", "scatter", "stem")
 
 
 def figure_coverage(readings: list[Reading], cadence: CadenceArgument) -> CoverageReport:
@@ -54,8 +55,11 @@ def _plotted(reading: Reading, *, horizontal: bool = False) -> list[PlottedSerie
         if places is None:
             continue
         has_value = np.array([value is not None for value in one[across]], dtype=bool)
+        nulls = drawn_nulls(reading.axes, label, len(has_value)) if one["type"] in ("area", "bar", "barh") else None
+        if nulls is not None:
+            has_value &= ~nulls
         shown = np.isfinite(places) & (places >= low) & (places <= high)
-        markers = one["type"] == "scatter" or id(one) in only_markers
+        markers = one["type"] in ("scatter", "stem") or id(one) in only_markers
         found.append(PlottedSeries(label, places[shown], has_value[shown], markers))
     return found
 

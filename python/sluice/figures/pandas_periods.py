@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sluice.figures.pandas_nulls import watch_nulls
+
 
 @dataclass(frozen=True)
 class ConvertedTimes:
@@ -63,6 +65,7 @@ def watch_pandas() -> None:
         module = load(backend)
         if getattr(module, "__name__", "") == "pandas.plotting._matplotlib":
             _watch_conversion(module.core)
+            watch_nulls(module.core)
         return module
 
     get_backend._sluice_watched = True  # type: ignore[attr-defined]
