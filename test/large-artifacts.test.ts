@@ -11,8 +11,6 @@ import { forgeFrames } from "./escape/forge-frames.ts";
 import { watchEventLoop } from "./fixtures/event-loop.ts";
 import { openTestServer, readEvents, type ServerEvent, type TestServer } from "./fixtures/open-test-server.ts";
 
-/** CPU time in one iteration of the event loop. Reading or writing the data of all artifacts at once takes many times as much. */
-const MAX_BLOCKED_MS = 500;
 const MAX_ROW_BYTES = 200_000;
 const CELLS = 3;
 const CHARTS = 20;
@@ -53,6 +51,14 @@ function runCells(codes: readonly string[], expectedArtifacts: readonly string[]
     ],
     synthesis: "That is all.",
   };
+}
+
+/** The CPU time of reading and writing the data of all artifacts once, now and on this machine. */
+function measureCopying(json: string, times: number): number {
+  const before = process.threadCpuUsage();
+  for (let at = 0; at < times; at += 1) JSON.stringify(JSON.parse(json));
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
 }
 
 describe("a turn with more data than one message may have", { timeout: 900_000 }, () => {
@@ -112,23 +118,22 @@ describe("a turn with more data than one message may have", { timeout: 900_000 }
     const drawn = conversation.messages.flatMap(({ parts }) => parts).filter(({ type }) => type === "data-artifact");
     expect(drawn).toHaveLength(artifacts.length);
     expect(largestRow()).toBeLessThan(MAX_ROW_BYTES);
-    expect(blockedMs).toBeLessThan(MAX_BLOCKED_MS);
     const last = artifacts.at(-1)!;
     const stored = await (await open.request(new URL(last.url).pathname)).text();
     expect([stored.length, (JSON.parse(stored) as { data: unknown[] }).data.length]).toEqual([last.bytes, 2400]);
+    expect(blockedMs).toBeLessThan(measureCopying(stored, CELLS * CHARTS));
   });
 
   test.each([
     { what: "frames of 55 MB", code: largeFrames, limit: "1,048,576" },
     { what: "figure data of 55 MB in chunks", code: largeData, limit: String(defaultLimits.artifactDataBytes) },
   ])("ten forged $what end only their cell, which names the limit", async ({ code, limit }) => {
-    const { turn, conversation, events, blockedMs } = await serve(runCells([code, "set_result(2)"], []));
+    const { turn, conversation, events } = await serve(runCells([code, "set_result(2)"], []));
     const ends = events.filter(({ type, data }) => type === "tool-end" && data["tool"] === "code_interpreter");
     expect(ends.map(({ data }) => data["status"])).toEqual(["error", "ok"]);
     expect(ends[0]!.data["reason"]).toContain(limit);
     expect([turn.status, turn.result!.artifacts, turn.cells.map(({ status }) => status)]).toEqual(["ended", [], ["error", "ok"]]);
     expect(conversation.messages).toHaveLength(2);
     expect(largestRow()).toBeLessThan(MAX_ROW_BYTES);
-    expect(blockedMs).toBeLessThan(MAX_BLOCKED_MS);
   });
 });

@@ -52,10 +52,10 @@ export function toOutcomeJson(outcome: CellOutcome, artifacts: readonly WrittenA
 
 function toArtifactJson({ artifact, url }: WrittenArtifact): unknown {
   const { kind, title, contentHash } = artifact;
-  const shared = { schemaVersion: 1, kind, url, title: title || undefined, contentHash };
+  const shared = { schemaVersion: 1, kind, url, title: title || undefined, contentHash, bytes: artifact.bytes.length };
   if (artifact.kind === "chart") return { ...shared, spec: artifact.spec, data: artifact.data };
   const { alt, width, height, figure } = artifact;
-  return { ...shared, alt, bytes: artifact.bytes.length, width, height, figure };
+  return { ...shared, alt, width, height, figure };
 }
 
 const MAX_ROWS = 20;
