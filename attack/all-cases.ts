@@ -1,6 +1,7 @@
 import type { AttackCase } from "./attack-case.ts";
 import { connectionFlood } from "./cases/connection-flood.ts";
 import { forgedFrames } from "./cases/forged-frames.ts";
+import { fullConversation } from "./cases/full-conversation.ts";
 import { fuzzFrames } from "./cases/fuzz-frames.ts";
 import { fuzzHttp } from "./cases/fuzz-http.ts";
 import { fuzzMcp } from "./cases/fuzz-mcp.ts";
@@ -13,10 +14,13 @@ import { hostileUploads } from "./cases/hostile-uploads.ts";
 import { largeCharts } from "./cases/large-charts.ts";
 import { loginCrossSite } from "./cases/login-cross-site.ts";
 import { pixelBombs } from "./cases/pixel-bombs.ts";
+import { turnFlood } from "./cases/turn-flood.ts";
 
+/** In the order in which they run. */
 export const allCases: readonly AttackCase[] = [
   connectionFlood,
   forgedFrames,
+  fullConversation,
   fuzzFrames,
   fuzzHttp,
   fuzzMcp,
@@ -29,4 +33,5 @@ export const allCases: readonly AttackCase[] = [
   largeCharts,
   loginCrossSite,
   pixelBombs,
+  turnFlood,
 ];

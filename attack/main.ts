@@ -36,7 +36,9 @@ async function main(): Promise<void> {
   for (const attackCase of allCases) {
     if (values.case.length > 0 && !values.case.includes(attackCase.name)) continue;
     process.stderr.write(`${attackCase.name}: ${attackCase.what}\n`);
-    rows.push(await run.attack(attackCase));
+    const row = await run.attack(attackCase);
+    process.stderr.write(`  ${row.seconds.toFixed(1)} s, ${row.failures.length} promises broken\n`);
+    rows.push(row);
   }
   const report = { seed, quiet: run.quiet, rows, left: await run.end() };
   process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : `${toAttackTable(report)}\n`);

@@ -41,7 +41,7 @@ const SETTLE_MS = 60_000;
 export async function openAttackRun({ driver, seed, isShort }: RunOptions): Promise<AttackRun> {
   const cleanup = new AsyncDisposableStack();
   try {
-    const server = cleanup.use(await openAttackedServer({ driver }));
+    const server = cleanup.use(await openAttackedServer({ driver, isShort }));
     await server.model.setScript(neighbourScript.key, neighbourScript.replies);
     const { child, directory, url } = server.process;
     const started = watchServer({ pid: child.pid!, temporary: `${directory}/tmp` });

@@ -663,6 +663,22 @@ describe("tools", () => {
     ]);
   });
 
+  test("that report progress without end, with long messages, add few and short events", async () => {
+    const REPORTS = 50_000;
+    const flood: LocalTool = {
+      ...getPrices,
+      execute: (_, { onProgress }) => {
+        for (let progress = 0; progress < REPORTS; progress += 1) onProgress?.({ progress, message: "x".repeat(10_000) });
+        return [1];
+      },
+    };
+    const { of } = await run({ steps: [call("get_prices"), final("Done.")] }, { tools: [flood] });
+    const reports = of("tool-progress") as { message: string }[];
+    expect(reports.length).toBeGreaterThan(0);
+    expect(reports.length).toBeLessThan(REPORTS / 10);
+    expect(Math.max(...reports.map(({ message }) => message.length))).toBe(500);
+  });
+
   test("final_response refuses a call without an answer, and ignores extra fields", async () => {
     const { model, result } = await run({ steps: [call("final_response", { answer: " " }), final("It is 2.", { claims: [] })] });
     expect(JSON.stringify(model.stepCalls[1]!.prompt)).toContain("The answer was not accepted. answer must not be empty.");

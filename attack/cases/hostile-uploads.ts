@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { randomUUID } from "node:crypto";
 import type { AttackCase } from "../attack-case.ts";
-import { attackedLimits } from "../attacked-server.ts";
 import type { HostileRequest, HostileTenant } from "../hostile-tenant.ts";
 
 const MB = 1024 * 1024;
@@ -22,13 +21,13 @@ const bombs: readonly { readonly name: string; readonly text: () => string }[] =
 export const hostileUploads: AttackCase = {
   name: "hostile-uploads",
   what: "files that are small to send and large to read, uploads over the limit, uploads that stop",
-  async run({ hostile, isShort }) {
+  async run({ hostile, isShort, server: { limits } }) {
     const sent = bombs.map(({ name, text }) => ({ name, body: text() }));
     for (const { name, body } of isShort ? sent.slice(0, 4) : sent) {
       const status = await upload(hostile, name, body);
       assert.ok(status < 500, `${name} was answered with ${status}`);
     }
-    assert.equal(await upload(hostile, "large.csv", Buffer.alloc(attackedLimits.uploadBytes + 1, "a,b\n")), 413);
+    assert.equal(await upload(hostile, "large.csv", Buffer.alloc(limits.uploadBytes + 1, "a,b\n")), 413);
     assert.equal(await uploadWithoutLength(hostile), 413);
     await stopUploads(hostile, isShort ? 20 : 200);
   },

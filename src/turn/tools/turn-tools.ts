@@ -7,6 +7,7 @@ import { runBackendTool, toToolError, type BackendToolCall } from "../../execute
 import type { ScriptCallEnd, ScriptWatch } from "../../execute/create-script-tools.ts";
 import type { Gap } from "../../protocol/turn-result.ts";
 import { turnToolDescriptions } from "../../prompts/turn-prompts.ts";
+import { ellipsize } from "../../text/clip-text.ts";
 import type { CatalogTool, ToolList } from "../../tools/create-tool-catalog.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ToolPolicy } from "../../tools/tool-policy.ts";
@@ -18,6 +19,10 @@ import { createOwnTools, toTurnTool, type OwnToolsOptions, type TurnTool } from 
 
 /** With more backend tools, the model gets search and the dispatcher `call_mcp_skill` instead of all schemas. */
 const MAX_TOOL_SCHEMAS = 40;
+
+/** A server may report progress thousands of times a second, each time with a long message. Every report is stored and replaces the one before. */
+const PROGRESS_EVERY_MS = 100;
+const PROGRESS_CHARACTERS = 500;
 
 /** The tool that a call of the model addresses. */
 export interface CallTarget extends Omit<Call, "callId" | "within"> {
@@ -132,7 +137,9 @@ export class TurnTools {
     const result = await runBackendTool({
       ...{ catalog, identity, evidence, policy, name, timeoutMs, signal },
       args: args ?? {},
-      onProgress: ({ progress, total, message }) => emit({ type: "tool-progress", callId, tool: name, progress, total, message }),
+      onProgress: limitReports(({ progress, total, message }) =>
+        emit({ type: "tool-progress", callId, tool: name, progress, total, message: message && ellipsize(message, PROGRESS_CHARACTERS) }),
+      ),
     });
     if (!result.ok) {
       const failed = toFailedCall(result.status, toToolError(name, result.failure));
@@ -219,4 +226,15 @@ function isEmpty({ shape, bytes, attachments, read, format }: EvidenceItem): boo
   if (shape.rows !== null) return shape.rows === 0;
   if (bytes > 64 || (format !== "json" && format !== "text")) return bytes === 0;
   return ["", "null", "{}", '""'].includes(new TextDecoder().decode(read()).trim());
+}
+
+/** Passes on a report only when the last one that it passed on is old enough. */
+function limitReports<Report>(pass: (report: Report) => void): (report: Report) => void {
+  let nextAt = 0;
+  return (report) => {
+    const now = performance.now();
+    if (now < nextAt) return;
+    nextAt = now + PROGRESS_EVERY_MS;
+    pass(report);
+  };
 }
