@@ -70,6 +70,6 @@ function toConfiguration({ driver, modelUrl, tokens, limits: { sandbox, ...serve
         operator: tenant === "operator",
       })),
     },
-    server,
+    server: { ...server, allowTenantsToShareKernel: driver === "bubblewrap" },
   };
 }
