@@ -915,6 +915,24 @@ describe.each(testedDrivers)("code_interpreter on %s", (driver) => {
     });
   });
 
+  describe("a cell with several artifacts", () => {
+    test("keeps those that fit when another one does not", async () => {
+      let pictures = 0;
+      const almostFull: ArtifactStore = {
+        ...artifacts,
+        put: async (content) => {
+          if (content.type === "png" && (pictures += 1) === 2)
+            throw new SluiceError({ code: "CONVERSATION_FULL", message: "The artifact has 5 bytes." });
+          return await artifacts.put(content);
+        },
+      };
+      const alts = ["first", "second", "third"].map((place) => figure(`The ${place} of three rising lines`));
+      const code = `${alts.join("\n")}\nset_result(7)`;
+      const answer = await runCodeInterpreter({ ...turn, artifacts: almostFull }, call(code, { artifacts: ["image"] }));
+      expect([answer.artifacts.length, answer.error?.error_code, answer.resultAlias]).toEqual([2, "CONVERSATION_FULL", "result_1"]);
+    });
+  });
+
   describe("python_code_edit", () => {
     test("that is aborted after the last cell was undone leaves the state before it, and the next result says so once", async () => {
       const undone =

@@ -150,7 +150,7 @@ async function openTurnSandbox(turn: InterpreterTurn, onProbe: ProbeSink, signal
   }
 }
 
-/** Stores the result and the artifacts of a successful cell. If one of them cannot be stored, the other still is. */
+/** Stores the result and the artifacts of a successful cell. If one of them cannot be stored, the others still are. */
 async function publish(
   turn: InterpreterTurn,
   { resultJson: json, artifacts }: CellOutcome,
@@ -158,11 +158,11 @@ async function publish(
 ): Promise<Pick<ToolResultParts, "error" | "artifacts" | "resultAlias">> {
   const keepResult = async (): Promise<string | null> =>
     json === null ? null : (await turn.evidence.keepResult({ json, from: tool, arguments: call.postProcessingContract })).alias;
-  const [result, published] = await Promise.allSettled([keepResult(), publishArtifacts(artifacts, turn.artifacts)]);
-  const failed = [result, published].find((one) => one.status === "rejected");
+  const [[result], published] = await Promise.all([Promise.allSettled([keepResult()]), publishArtifacts(artifacts, turn.artifacts)]);
+  const failed = [result, ...published].find((one) => one.status === "rejected");
   return {
     error: failed && toFailureToolError(failed.reason, tool),
-    artifacts: published.status === "fulfilled" ? published.value : [],
+    artifacts: published.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])),
     resultAlias: result.status === "fulfilled" ? result.value : null,
   };
 }
@@ -171,12 +171,16 @@ type CellImage = Extract<CellArtifact, { kind: "image" }>;
 type CellChart = Extract<CellArtifact, { kind: "chart" }>;
 
 /** Stores artifacts, which `runCell` has already checked, and gives each its URL. */
-async function publishArtifacts(artifacts: readonly CellArtifact[], store: ArtifactStore): Promise<ArtifactEnvelope[]> {
-  const published: ArtifactEnvelope[] = [];
+async function publishArtifacts(
+  artifacts: readonly CellArtifact[],
+  store: ArtifactStore,
+): Promise<PromiseSettledResult<ArtifactEnvelope>[]> {
+  const published: PromiseSettledResult<ArtifactEnvelope>[] = [];
   const breathe = createBreather();
   for (const artifact of artifacts) {
     await breathe(); // hashing and writing the JSON of many large artifacts takes long
-    published.push(artifact.kind === "chart" ? await publishChart(artifact, store) : await publishImage(artifact, store));
+    const stored = artifact.kind === "chart" ? publishChart(artifact, store) : publishImage(artifact, store);
+    published.push(...(await Promise.allSettled([stored])));
   }
   return published;
 }
