@@ -194,7 +194,7 @@ export class Quarantine {
     const { table, content } = tables[kind];
     const values = { tenant: place.tenant, name, conversationId: place.conversationId, turnId: place.turnId };
     const used = (sql: string, all: Record<string, string | null>): Record<string, string | null> =>
-      Object.fromEntries(Object.entries(all).filter(([key]) => new RegExp(`:${key}\\b`).test(sql)));
+      Object.fromEntries(Object.entries(all).filter(([key]) => new RegExp(`:${RegExp.escape(key)}\\b`).test(sql)));
     const insert = `INSERT INTO quarantine (tenant, conversation_id, turn_id, kind, name, reason, at, content)
       SELECT :tenant, :conversationId, :turnId, :kind, :name, :reason, :at, ${content} FROM ${table} WHERE tenant = :tenant AND ${where}`;
     this.#database.prepare(insert).run({ ...values, kind, reason, at: new Date().toISOString() });

@@ -62,12 +62,12 @@ const COUNTED =
 const CHANGES =
   /flow|net\b|chang|increas|decreas|\brise|\brose|\bfall|\bfell|\bdrop|\bgrew|grow|\bgain|\bloss|\blost|\badd|\bup\b|\bdown\b|mov(?:ed|ement)|declin|surg|plus|minus|total/i;
 const STATED =
-  /(?:\b(?:was|were|is|(?<!as )of|by|only|about|around|roughly|nearly|almost|exactly|totall?ed|came to)|[:=|(\u2212+$€£¥-])\s*(?:[$€£¥]\s*)?[\u2212+-]?\s*\**$/i;
+  /(?:\b(?:was|were|is|(?<!as )of|by|only|about|around|roughly|nearly|almost|exactly|totall?ed|came to)|[:=|(\u2212+$€£¥-]) ?(?:[$€£¥] ?)?[\u2212+-]? ?\*{0,3}$/i;
 
 /** Whether the number can be an amount: a bare integer under 10,000 often counts things or is a year. */
 function isAmount({ number: { text }, before, after }: LocatedNumber): boolean {
   if (PERCENT.test(text.trim()) || COUNTED.test(after)) return false;
-  return !/^\d{1,4}$/.test(text.trim()) || (STATED.test(before) && CHANGES.test(before + after));
+  return !/^\d{1,4}$/.test(text.trim()) || (STATED.test(before.replaceAll(/\s+/g, " ")) && CHANGES.test(before + after));
 }
 
 /** The reading of the number that is the amount, as precisely as it is written; null if none is. */
