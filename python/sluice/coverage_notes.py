@@ -11,8 +11,8 @@ from sluice import _cell
 
 #: Events of one cell. Of more events, those with the largest values are noted.
 MAX_EVENTS = 100
-#: Periods of all series of a cell. Of a longer series, only the periods around its events are noted.
-MAX_PERIODS = 1200
+#: Periods of all series of a cell; those with coverage count twice. Of a longer series, only the periods around its events are noted.
+MAX_PERIODS = 2000
 #: How many periods before and after an event are noted of a series that is too long.
 AROUND_EVENT = 2
 #: Of the name of an entity or a series.
@@ -48,7 +48,7 @@ def note_coverage(changes: pd.DataFrame, kind: str, sign: int, name: str) -> Non
             },
         )
     report.leave_out("coverageEvents", len(events) - len(largest))
-    room = MAX_PERIODS - sum(len(one["at"]) for one in report.noted("coverageSeries"))
+    room = MAX_PERIODS - sum(len(one["at"]) + len(one["coverage"]) for one in report.noted("coverageSeries"))
     entry = _series_entry(changes, kind, sign, series, room)
     if entry["periods"] > len(entry["at"]):
         kept = {"series": series, "periods": entry["periods"], "noted": len(entry["at"])}
@@ -63,9 +63,10 @@ def _series_entry(changes: pd.DataFrame, kind: str, sign: int, series: str, room
     coverage = known["coverage_change"].to_numpy()
     events = np.flatnonzero((known["entering_entity_count"] + known["exiting_entity_count"]).to_numpy() > 0)
     kept = np.arange(len(known))
-    if len(known) > room:
+    if len(known) + len(events) > room:
         around = (events[:, None] + np.arange(-AROUND_EVENT, AROUND_EVENT + 1)).ravel()
-        kept = np.unique(around[(around >= 0) & (around < len(known))])[: max(room, 0)]
+        kept = np.unique(around[(around >= 0) & (around < len(known))])
+        kept = kept[: max(room, 0) // 2]
     index: Any = known.index
     moments = index.tz_localize(None).to_numpy().astype("datetime64[ms]").astype("int64")
     places = {int(place): number for number, place in enumerate(kept)}
