@@ -20,6 +20,14 @@ _SPACED_QUOTE = re.compile(' +"')
 _NUMBER_WITH_COMMAS = re.compile(r"\s*[+-]?\d[\d.]*(?:,\d+)+(?:\.\d+)?\s*")
 
 
+_OTHER_SEPARATORS = {
+    "colons": re.compile(":"),
+    "carets": re.compile(r"\^"),
+    "tildes": re.compile("~"),
+    "spaces": re.compile(" +"),
+}
+
+
 @dataclass
 class Split:
     """The records of the sample, split at one delimiter. Malformed quotes give no records."""
@@ -54,6 +62,10 @@ def decide_delimiter(raw: Bytes, kind: str, reading: Reading) -> list[list[str]]
         raise UnreadableFile("It is empty: there is no header line.")
     given = reading.given.get("delimiter")
     named = line.group(1) if line is not None else None
+    if given is None and named is not None and named not in DELIMITERS:
+        why = f"Its first line, sep={named}, says that cells are separated by {named!r}, which is not supported."
+        options = [*(one for one in DELIMITERS if splits[one].is_possible), ONE_COLUMN]
+        raise UnreadableFile(why, [{"delimiter": one} for one in options])
     reading.delimiter = given or (named if named in DELIMITERS else None) or _recognize(splits, kind)
     if given is None and named in DELIMITERS:
         reading.note(
@@ -62,7 +74,10 @@ def decide_delimiter(raw: Bytes, kind: str, reading: Reading) -> list[list[str]]
     elif given is None and reading.delimiter not in (ONE_COLUMN, "\t" if kind == "tsv" else ","):
         reading.note("delimiter", f"Cells are separated by {NAMES[reading.delimiter]}.")
     if reading.delimiter == ONE_COLUMN:
-        return _records(text, reading.separator, is_whole)
+        rows = _records(text, reading.separator, is_whole)
+        if given is None:
+            _note_other_separator(rows, reading)
+        return rows
     rows = splits[reading.delimiter].rows
     if not reading.skips_spaces and any(_SPACED_QUOTE.match(cell) for row in rows for cell in row):
         reading.skips_spaces = True
@@ -117,6 +132,17 @@ def _records(text: str, delimiter: str, is_whole: bool, *, skips_spaces: bool = 
             is_cut = not is_whole and "unexpected end" in str(error)
             return rows if is_cut else []
     return rows if is_whole or len(rows) < 2 else rows[:-1]
+
+
+def _note_other_separator(rows: list[list[str]], reading: Reading) -> None:
+    """Note that another character occurs equally often in each line, so that the file may have several columns."""
+    lines = [row[0] for row in rows]
+    for what, parts in _OTHER_SEPARATORS.items():
+        counts = {len(parts.split(line.strip())) for line in lines}
+        if len(lines) > 1 and len(counts) == 1 and counts != {1}:
+            message = f"It was read as one column, although each line has {counts.pop()} parts between {what}."
+            reading.note("oneColumn", message)
+            return
 
 
 def _recognize(splits: dict[str, Split], kind: str) -> str:

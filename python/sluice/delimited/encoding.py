@@ -23,7 +23,9 @@ _TITLES = {"utf-8": "UTF-8", "utf-16le": "UTF-16 LE", "utf-16be": "UTF-16 BE", "
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{3,}")
-_SYMBOL_IN_WORD = re.compile(rb"[A-Za-z][\xa1-\xa9\xab\xac\xae-\xb3\xb6\xb8\xb9\xbb-\xbf][A-Za-z]")
+_SYMBOL_IN_WORD = re.compile(
+    rb"[A-Za-z\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xc0-\xff][\xa1-\xa9\xab\xac\xae-\xb3\xb6\xb8\xb9\xbb-\xbf][A-Za-z\xc0-\xff]"
+)
 """Symbols such as `³` between letters: letters of another encoding. Ordinals, degrees, accents and dots may be there."""
 _WORD = re.compile(rb"[^\s,;|\t\"]{0,20}[\x80-\xff][^\s,;|\t\"]{0,20}")
 _NOT_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")
@@ -100,7 +102,9 @@ def _recognize_utf16(raw: Bytes) -> str:
         even, odd = even + chunk[0::2].count(0), odd + chunk[1::2].count(0)
     zeros, name = (even, "utf-16be") if even else (odd, "utf-16le")
     is_one_sided = (even == 0) != (odd == 0) and len(raw) % 2 == 0
-    if is_one_sided and zeros * 20 >= len(raw) and _has_line(raw, name):
+    is_ascii = all(raw[at : at + CHUNK_BYTES].isascii() for at in range(0, len(raw), CHUNK_BYTES))
+    is_dense = zeros * 5 >= len(raw) * 2 if is_ascii else zeros * 20 >= len(raw)  # other letters have few zero bytes
+    if is_one_sided and is_dense and _has_line(raw, name):
         return name
     options = [{"encoding": name}] if is_one_sided else []
     at = raw.find(b"\0")

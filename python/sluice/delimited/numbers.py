@@ -31,6 +31,11 @@ _LOOSE = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
 """What every number matches, in either notation."""
 
 
+_MONEY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+_DRESSED = rf"^[(+\-−]?\s?{_MONEY}?\s?[+\-−]?[0-9][0-9.,'’ \x{{00a0}}\x{{202f}}]*\s?(?:%|‰|{_MONEY})?[)\-−]?$"
+"""What a number with additions looks like. Plain numbers match, too."""
+
+
 @dataclass
 class Evidence:
     """For each decimal mark, a number that only it explains; and a number that both explain, by the mark that it contains."""
@@ -132,6 +137,19 @@ def count_numbers(cells: Any, decimal: str) -> int:
     return int(pc.sum(_matches(cells.drop_null(), _PATTERNS[decimal])).as_py() or 0)
 
 
+def first_dressed(cells: Any) -> str | None:
+    """The first number with additions, if at least half of the texts are such numbers.
+
+    Additions are signs of percent or currency, spaces or apostrophes between thousands, brackets, a minus at the end.
+    """
+    present = cells.drop_null()
+    dressed = present.filter(_matches(present, _DRESSED))
+    bare = pc.replace_substring_regex(dressed, r"[^0-9.,eE+-]", "")
+    is_dotted = _matches(dressed, r"^[0-9.]+$")  # as dates and versions are
+    numbers = dressed.filter(pc.and_not(_matches(bare, r"^[+-]?[0-9.,]+-?$"), is_dotted))
+    return str(numbers[0].as_py()) if len(numbers) and len(numbers) * 2 >= len(present) else None
+
+
 def first_other(cells: Any, decimal: str) -> str:
     """The first text that is not a number."""
     present = cells.drop_null()
@@ -140,9 +158,9 @@ def first_other(cells: Any, decimal: str) -> str:
 
 
 def first_code(cells: Any) -> str | None:
-    """The first code in a column of numbers: one with a leading zero, or one like 12E5 if all are like that."""
+    """The first code in a column of numbers: one with a leading zero, such as the date 01.02, or one like 12E5 if all are like that."""
     present = cells.drop_null()
-    zeros = present.filter(_matches(present, r"^[+-]?0\d+$"))
+    zeros = present.filter(_matches(present, r"^[+-]?0\d+(?:\.\d*)?$"))
     if len(zeros):
         return str(zeros[0].as_py())
     if len(present) and pc.all(_matches(present, r"^\d+[eE]\d+$")).as_py():

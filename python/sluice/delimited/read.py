@@ -91,6 +91,8 @@ def _note_header(header: list[str], reading: Reading) -> None:
     unnamed = sum(not name.strip() for name in header)
     if unnamed:
         reading.note("unnamed", f"The header has no name for {counted(unnamed, 'column')}.", count=unnamed)
+    if header[0].lstrip().startswith("#"):
+        reading.note("comment", "The first line begins with #, as comments do. It was used as the header.")
     if numbers.all_numbers(header):
         message = "The first line has only numbers. It was used as the header, so its values are not in the table."
         reading.note("headerIsData", message)
@@ -163,7 +165,7 @@ def _keep_written(frame: pd.DataFrame, raw: Bytes, reading: Reading) -> set[int]
 
 
 def _may_have_codes(raw: Bytes, reading: Reading) -> bool:
-    """Whether some cell is a code: digits after a leading zero, or digits around an E. May be wrong only by saying yes."""
+    """Whether some cell is a code: digits or a point after a zero and a digit, or digits around an E. May be wrong only by saying yes."""
     if reading.encoding.startswith("utf-16"):
         return True
     ends = np.zeros(256, dtype=bool)
@@ -175,7 +177,7 @@ def _may_have_codes(raw: Bytes, reading: Reading) -> bool:
         if (is_digit[:-2] & ((piece[1:-1] | 32) == 101) & is_digit[2:]).any():
             return True
         zeros = np.flatnonzero(
-            (piece[:-2] == 48) & is_digit[1:-1] & (is_digit[2:] | ends[piece[2:]] | (piece[2:] == 32))
+            (piece[:-2] == 48) & is_digit[1:-1] & (is_digit[2:] | ends[piece[2:]] | np.isin(piece[2:], _AFTER_ZERO))
         )
         before = piece[np.maximum(zeros - 1, 0)]
         further = piece[np.maximum(zeros - 2, 0)]
@@ -185,6 +187,7 @@ def _may_have_codes(raw: Bytes, reading: Reading) -> bool:
 
 
 _SCAN_BYTES = 1 << 20
+_AFTER_ZERO = np.frombuffer(b" .,", dtype=np.uint8)
 _SIGNS = np.frombuffer(b" +-", dtype=np.uint8)
 
 
@@ -227,6 +230,8 @@ def _read_text_column(frame: pd.DataFrame, at: int, reading: Reading) -> None:
         rest = f"{present - some:,} of {counted(present, 'cell')}"
         message = f"{name!r} is text, not numbers, because of {rest}, for example {other!r}."
         reading.note("notNumbers", message, column=name, count=present - some)
+    elif present and (dressed := numbers.first_dressed(cells)) is not None:
+        reading.note("notNumbers", f"{name!r} is text, not numbers, for example {dressed!r}.", column=name)
 
 
 _TRUE, _FALSE = {"True", "TRUE", "true"}, {"False", "FALSE", "false"}
