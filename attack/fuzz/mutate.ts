@@ -62,12 +62,13 @@ interface Place {
 
 function applyChange(value: unknown, { at, how, by }: Change): unknown {
   const root = { value };
+  const added = structuredClone(by); // the list of strange values must stay as it is
   const places = listPlaces(root);
   const { parent, key } = places[at % places.length]!;
-  if (how === "replace") parent[key] = by;
+  if (how === "replace") parent[key] = added;
   else if (how === "remove" && Array.isArray(parent)) parent.splice(Number(key), 1);
   else if (how === "remove") delete parent[key];
-  else if (how === "repeat") parent[key] = Array.from({ length: 500 }, () => parent[key]);
+  else if (how === "repeat") parent[key] = Array.from({ length: 50 }, () => structuredClone(parent[key]));
   else if (how === "wrap") parent[key] = { [key]: parent[key] };
   else Object.assign(parent, { [`${key}\u200b`]: parent[key] });
   return root.value ?? null; // it may have been removed
