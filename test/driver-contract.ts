@@ -156,9 +156,9 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
     });
 
     test("12: loopback is the only network interface", async () => {
-      expect(await evaluate("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line and 'lo:' not in line]")).toEqual(
-        [],
-      );
+      expect(
+        await evaluate("[line.split(':')[0].strip() for line in open('/proc/self/net/dev') if ':' in line and 'lo:' not in line]"),
+      ).toEqual([]);
     });
 
     test("13: processes of the host and of other sandboxes and files of the host are invisible", async () => {
@@ -169,6 +169,29 @@ export function describeDriverContract(name: string, create: (runDirectory: RunD
       expect(new Set((await evaluate(listExecutables)) as string[])).toEqual(new Set(["/usr/bin/python3.13"]));
       expect(await evaluate("import os\nlen([p for p in os.listdir('/proc') if p.isdigit()]) < 6")).toBe(true);
       expect(await evaluate(`import os\nos.path.exists(${JSON.stringify(import.meta.filename)})`)).toBe(false);
+    });
+
+    test("13: random values that a sandbox must not share with another differ, also those drawn once at the start of a program", async () => {
+      await using other = await open();
+      const draw = `
+import ctypes, multiprocessing, os, random, secrets, ssl, tempfile, uuid
+libc = ctypes.CDLL(None)
+libc.getauxval.restype = ctypes.c_ulong
+libc.arc4random.restype = ctypes.c_uint
+{
+    "os.urandom": os.urandom(16).hex(),
+    "secrets": secrets.token_hex(),
+    "uuid4": str(uuid.uuid4()),
+    "SystemRandom": random.SystemRandom().random(),
+    "ssl": ssl.RAND_bytes(16).hex(),
+    "default_rng": float(np.random.default_rng().random()),
+    "arc4random": libc.arc4random(),
+    "temporary file": tempfile.mktemp(),
+    "multiprocessing's key": bytes(multiprocessing.current_process().authkey).hex(),
+    "AT_RANDOM": ctypes.string_at(libc.getauxval(25), 16).hex(),
+}`;
+      const [mine, theirs] = (await Promise.all([evaluate(draw), evaluate(draw, other)])) as Record<string, unknown>[];
+      expect(Object.keys(mine!).filter((name) => mine![name] === theirs![name])).toEqual([]);
     });
 
     test("14: going over the memory limit is reported as out of memory", async () => {

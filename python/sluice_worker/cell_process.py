@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from . import stack, stdio, traceback_text
 from .connection import LOST_CHANNEL, Connection, close_all_but, socketpair
 from .frames import ChannelClosed, Header
+from .inherited_randomness import renew_inherited_randomness
 from .inputs import InputError, Inputs
 from .inputs_file import line_that_names_it, write_inputs_file
 from .processes import describe_status, reap_children
@@ -104,6 +105,7 @@ class CellProcess:
             elif kind == "rlimits":
                 set_rlimits(header["rlimits"])
                 self.descriptors.release()
+                renew_inherited_randomness()
             elif kind == "warm":
                 stack.warm()
                 self.connection.send({"type": "warmed"})

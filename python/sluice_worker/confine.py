@@ -60,6 +60,7 @@ KEYCTL_JOIN_SESSION_KEYRING = 1
 _SYSCALLS = {"x86_64": {"clone": 56, "keyctl": 250}, "aarch64": {"clone": 220, "keyctl": 219}}[platform.machine()]
 _TLS_COMES_FIRST = platform.machine() == "aarch64"
 
+LAST_CAPABILITY = int(Path("/proc/sys/kernel/cap_last_cap").read_text())  # a sandbox has no /proc/sys
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p]
@@ -163,7 +164,8 @@ def arrange_mounts(scratch_bytes: int) -> None:
         Path(directory).mkdir()
         Path(directory).chmod(mode)
         mount(directory, target, None, MS_BIND)
-    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    # Processes only: the other files of /proc (cmdline, interrupts, diskstats, pressure, and new ones) are about the host.
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid")
     mount("empty", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1,mode=0755")
     os.umask(0o022)
     os.chdir(SCRATCH)
@@ -235,8 +237,7 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 
 def drop_bounding_set() -> None:
     """Remove every capability that this kernel knows from the bounding set."""
-    last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
-    for capability in range(last + 1):
+    for capability in range(LAST_CAPABILITY + 1):
         prctl(PR_CAPBSET_DROP, capability)
 
 

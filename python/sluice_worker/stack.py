@@ -42,7 +42,8 @@ def import_stack() -> None:
     except ImportError:  # a snapshot of Debian packages only has no pyarrow
         pass
 
-    selectors.DefaultSelector = selectors.PollSelector  # asyncio's default is epoll, which sandboxes do not have
+    # asyncio uses epoll by default, which sandboxes on the kernel of the host do not have.
+    setattr(selectors, "DefaultSelector", selectors.PollSelector)  # noqa: B010
 
     import sluice
     import sluice._cell
