@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as sluice from "../src/index.ts";
+import type { ToolError } from "../src/errors/tool-error.ts";
 import { openFace, type CodeModeFace } from "./fixtures/open-code-mode.ts";
 import { watchEventLoop } from "./fixtures/event-loop.ts";
 
@@ -150,6 +151,19 @@ describe("CPython", () => {
       hints: ["Do not sleep: return after one status check, and check again in a later call."],
     });
     expect((await inCpython("sorted(name for name in globals() if name[0] != '_')")).result).toEqual(["call_tool", "collections"]);
+  });
+
+  it.each([
+    "from datetime import datetime\ndatetime.now()",
+    "from datetime import datetime\ndatetime.utcnow()",
+    "from datetime import date\ndate.today()",
+    "import time\ntime.time()",
+    "import datetime\ngetattr(datetime.datetime, 'now')()",
+  ])("asks for the date in CPython; where only Monty runs, the error says that it has no clock: %s", async (code) => {
+    const { error } = await fixed.execute(code);
+    const hint = "Monty has no clock: take the current date from your instructions or from a tool result.";
+    expect((error as ToolError).hints[0]?.startsWith(hint)).toBe(true);
+    if (!code.includes("getattr")) expect(await auto.execute(code)).toMatchObject({ status: "ok", engine: "cpython" });
   });
 
   it("keeps 1.0 as 1.0 in results, and raises for values without a JSON form, without lines of the worker", async () => {

@@ -70,6 +70,7 @@ describe("data files", () => {
     for (const alias of data.evidence.aliases()) {
       expect(contentOf(await data.readData({ alias }))).toEqual({
         alias,
+        _contextAlias: alias,
         columns: ["day", "sold", "price"],
         rows: [
           { day: "mon", sold: 5, price: 1.5 },

@@ -439,6 +439,7 @@ df.to_parquet("made")`;
     const data = await bench.open();
     expect(contentOf(await data.storeData({ name: "sales", data: [{ a: 1, b: "x" }] }))).toEqual({
       alias: "sales",
+      _contextAlias: "sales",
       format: "json",
       bytes: 17,
       rows: 1,

@@ -39,7 +39,7 @@ describe.each(generations)("sluice mcp on stdio, with a client of %s", { timeout
 
   test("stores data and computes with it exactly", async () => {
     const stored = await client.call("store_data", { name: "prices", data: [{ price: 1 }, { price: 2.5 }] });
-    expect(textOf(stored)).toMatchObject({ alias: "prices" });
+    expect(textOf(stored)).toMatchObject({ alias: "prices", _contextAlias: "prices" });
     const result = await client.call(
       "code_interpreter",
       cell("set_result({'sum': float(to_frame(prices)['price'].sum()), 'n': 2**70})", ["prices"]),

@@ -7,7 +7,7 @@ import { modelProvidersSchema, parseModelName } from "../models/model-settings.t
 import { count, countOrNone, httpUrl, maxTimeMs, milliseconds } from "../protocol/setting.ts";
 import { sandboxLimitsSchema, sandboxSettingsSchema } from "../sandbox/limits.ts";
 import { DEFAULT_CONCURRENT_CALLS } from "../tools/create-tool-catalog.ts";
-import { budgetsSchema } from "../turn/budgets.ts";
+import { budgetsSchema, defaultWallMs } from "../turn/budgets.ts";
 
 const name = z.string().min(1).max(200);
 
@@ -106,63 +106,70 @@ const serverSettings = z.strictObject({
 });
 
 /** The schema of `sluice.config.json`. Every key is optional. scripts/write-docs.ts generates docs/configuration.md from it. */
-export const configurationSchema = z.strictObject({
-  $schema: z.string().optional().describe("for editors; ignored by Sluice"),
-  mcpServers: z.record(name, mcpServer).default({}),
-  model: model
-    .optional()
-    .transform((text) => text ?? null)
-    .describe("the language model, see [models.md](models.md)"),
-  models: modelProvidersSchema.default({}),
-  sandbox: sandboxSettingsSchema.prefault({}),
-  limits: z
-    .strictObject({
-      sandbox: sandboxLimitsSchema.prefault({}),
-      execute: executeLimitsSchema.prefault({}),
-      mcp: callLimits.prefault({}),
-    })
-    .prefault({}),
-  execute: executeSettingsSchema.prefault({}),
-  artifacts: z
-    .strictObject({
-      directory: z
-        .string()
-        .min(1)
-        .optional()
-        .describe("directory for figures, charts and datasets; default: `artifacts` in the data directory"),
-    })
-    .prefault({}),
-  session: identityConfigurationSchema
-    .optional()
-    .transform((session) => session ?? null)
-    .describe(
-      "the identities that scripts can act as: `identities`, `regions`, `profiles`, `identityRequired`, see [identity.md](identity.md)",
-    ),
-  budgets: budgetsSchema.prefault({}),
-  tools: z
-    .strictObject({
-      allow: z
-        .array(allowEntry)
-        .default([])
-        .describe("tools of any server that are called without approval: `server__tool`, `tool` or `server__*`"),
-      toolPolicy: z
-        .enum(["annotations", "read-only"])
-        .default("annotations")
-        .describe("`read-only` allows only tools that declare `readOnlyHint`, see [tools.md](tools.md)"),
-    })
-    .prefault({}),
-  auth: z
-    .strictObject({
-      tokens: z
-        .array(token)
-        .default([])
-        .describe(
-          "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator` set to true gives access to `/ops` if there are several tenants; tokens of one tenant with the same `subject` belong to the same account, see [identity.md](identity.md)",
-        ),
-    })
-    .prefault({}),
-  server: serverSettings.prefault({}),
-});
+export const configurationSchema = z
+  .strictObject({
+    $schema: z.string().optional().describe("for editors; ignored by Sluice"),
+    mcpServers: z.record(name, mcpServer).default({}),
+    model: model
+      .optional()
+      .transform((text) => text ?? null)
+      .describe("the language model, see [models.md](models.md)"),
+    models: modelProvidersSchema.default({}),
+    sandbox: sandboxSettingsSchema.prefault({}),
+    limits: z
+      .strictObject({
+        sandbox: sandboxLimitsSchema.prefault({}),
+        execute: executeLimitsSchema.prefault({}),
+        mcp: callLimits.prefault({}),
+      })
+      .prefault({}),
+    execute: executeSettingsSchema.prefault({}),
+    artifacts: z
+      .strictObject({
+        directory: z
+          .string()
+          .min(1)
+          .optional()
+          .describe("directory for figures, charts and datasets; default: `artifacts` in the data directory"),
+      })
+      .prefault({}),
+    session: identityConfigurationSchema
+      .optional()
+      .transform((session) => session ?? null)
+      .describe(
+        "the identities that scripts can act as: `identities`, `regions`, `profiles`, `identityRequired`, see [identity.md](identity.md)",
+      ),
+    budgets: budgetsSchema.prefault({}),
+    tools: z
+      .strictObject({
+        allow: z
+          .array(allowEntry)
+          .default([])
+          .describe("tools of any server that are called without approval: `server__tool`, `tool` or `server__*`"),
+        toolPolicy: z
+          .enum(["annotations", "read-only"])
+          .default("annotations")
+          .describe("`read-only` allows only tools that declare `readOnlyHint`, see [tools.md](tools.md)"),
+      })
+      .prefault({}),
+    auth: z
+      .strictObject({
+        tokens: z
+          .array(token)
+          .default([])
+          .describe(
+            "`tenant` and `sha256` (lowercase hexadecimal) of each token; the token itself is stored nowhere; `operator` set to true gives access to `/ops` if there are several tenants; tokens of one tenant with the same `subject` belong to the same account, see [identity.md](identity.md)",
+          ),
+      })
+      .prefault({}),
+    server: serverSettings.prefault({}),
+  })
+  .superRefine(({ budgets: { wallMs }, limits: { sandbox } }, context) => {
+    // The default is accepted with any sandbox: most turns need less.
+    if (wallMs <= Math.max(sandbox.leaseTimeoutMs, defaultWallMs)) return;
+    const message = `must be at most ${sandbox.leaseTimeoutMs}, the life of a sandbox; to allow more, raise limits.sandbox.leaseTimeoutMs, too`;
+    context.addIssue({ code: "custom", path: ["budgets", "wallMs"], message });
+  });
 
 export type ServerConfiguration = z.infer<typeof mcpServer>;
 export type AuthToken = z.infer<typeof token>;

@@ -95,6 +95,21 @@ describe("loadConfiguration", () => {
     );
   });
 
+  it("accepts a turn as long as the life of a sandbox, and refuses a longer one", async () => {
+    const wallOf = async (content: object): Promise<unknown> =>
+      await load(JSON.stringify(content)).then(
+        ({ configuration: { budgets, limits } }) => [budgets.wallMs, limits.sandbox.leaseTimeoutMs],
+        (error: Error) => error.message.split("\n")[1],
+      );
+    expect(await wallOf({ budgets: { wallMs: 900_000 } })).toEqual([900_000, 900_000]);
+    const sandbox = { leaseTimeoutMs: 1_200_000 };
+    expect(await wallOf({ budgets: { wallMs: 1_200_000 }, limits: { sandbox } })).toEqual([1_200_000, 1_200_000]);
+    expect(await wallOf({ limits: { sandbox: { leaseTimeoutMs: 1000 } } })).toEqual([300_000, 1000]);
+    expect(await wallOf({ budgets: { wallMs: 900_001 } })).toBe(
+      "  budgets.wallMs: must be at most 900000, the life of a sandbox; to allow more, raise limits.sandbox.leaseTimeoutMs, too.",
+    );
+  });
+
   it("accepts every key, expands references and resolves paths relative to the file", async () => {
     const { configuration, path: found, origins } = await load(full, { TOKEN: "tee", OTHER: "oh" });
     expect(found).toBe(file());

@@ -134,7 +134,15 @@ function fitToLimit(entries: readonly Entry[], leftOut: readonly LeftOut[]): str
     JSON.stringify({ data, ...(shownLeftOut.length > 0 && { leftOut: shownLeftOut }), notes: [...leftOutNotes, ...notes] });
   const complete = write(entries, []);
   if (Buffer.byteLength(complete) <= MAX_BYTES) return complete;
-  const bare = entries.map(({ alias, source, format, bytes, rows }): Entry => ({ alias, source, format, bytes, rows, columns: null }));
+  const bare = entries.map(({ alias, source, format, bytes, rows }): Entry => ({
+    alias,
+    _contextAlias: alias,
+    source,
+    format,
+    bytes,
+    rows,
+    columns: null,
+  }));
   const sizes = bare.map((entry) => Buffer.byteLength(JSON.stringify(entry)) + 1);
   let dropped = 0;
   let size = sizes.reduce((sum, one) => sum + one, Buffer.byteLength(write([], [])) + 400); // 400: room for the notes

@@ -98,7 +98,9 @@ export async function readDataPage(input: unknown, { evidence, tables, reader, i
     const page = tablePageSchema.parse(JSON.parse(reply.json));
     const notes = writeNotes({ item, page, call, bounds, isChanged: isChanged(item) });
     // Add to the text of the sandbox instead of the parsed value, so that no number loses a digit.
-    return { ok: true, json: `{"alias":${JSON.stringify(item.alias)},${reply.json.slice(1, -1)},"notes":${JSON.stringify(notes)}}` };
+    const alias = JSON.stringify(item.alias);
+    const name = reader === "model" ? `"alias":${alias},"_contextAlias":${alias}` : `"alias":${alias}`;
+    return { ok: true, json: `{${name},${reply.json.slice(1, -1)},"notes":${JSON.stringify(notes)}}` };
   } catch (error) {
     return refuseFailure(TOOL, error, signal);
   }

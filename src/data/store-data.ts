@@ -111,5 +111,5 @@ function describeStored(
   const columns = shape.columns.slice(0, MAX_SHOWN_COLUMNS);
   const hidden = shape.columnCount - columns.length;
   const allNotes = [dataNotes.storedAs(alias), ...notes, ...(hidden > 0 ? [dataNotes.moreColumns(hidden)] : [])];
-  return { ok: true, json: JSON.stringify({ alias, format, bytes, rows: shape.rows, columns, notes: allNotes }) };
+  return { ok: true, json: JSON.stringify({ alias, _contextAlias: alias, format, bytes, rows: shape.rows, columns, notes: allNotes }) };
 }

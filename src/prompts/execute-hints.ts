@@ -64,11 +64,13 @@ export function adviseOnException(exception: string): string[] {
   return exceptionAdvice.filter(({ pattern }) => pattern.test(exception)).map(({ hint }) => hint);
 }
 
+const noClock = "Monty has no clock: take the current date from your instructions or from a tool result.";
+
 const exceptionAdvice: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
   { pattern: /'str' object has no attribute 'format'|operand type\(s\) for %: 'str'/, hint: "Use an f-string: f'{value:.2f}'." },
   {
-    pattern: /'(?:datetime\.now|date\.today|datetime\.utcnow)' is not supported/,
-    hint: "Monty has no clock: take the current date from your instructions or from a tool result.",
+    pattern: /'(?:datetime\.now|date\.today)' is not supported|object has no attribute '(?:now|today|utcnow)'/,
+    hint: noClock,
   },
   {
     pattern: /module 'asyncio' has no attribute 'sleep'/,
@@ -120,7 +122,11 @@ const moduleAdvice: readonly { readonly modules: readonly string[]; readonly tex
     text: "Use code_interpreter for analysis and figures: pass it the aliases that this answer lists.",
   },
   {
-    modules: ["time", "sched", "threading", "multiprocessing", "concurrent", "subprocess", "signal"],
+    modules: ["time"],
+    text: `${noClock} Do not sleep: return after one status check, and check again in a later call.`,
+  },
+  {
+    modules: ["sched", "threading", "multiprocessing", "concurrent", "subprocess", "signal"],
     text: "Do not sleep or start processes here: return after one status check, and check again in a later call.",
   },
   {

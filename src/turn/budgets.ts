@@ -15,6 +15,8 @@ const cost = z.strictObject({
   outputPerMillionTokens: z.number().min(0),
 });
 
+export const defaultWallMs = 5 * 60_000;
+
 /**
  * The configurable limits of a turn; docs/configuration.md is generated from it. Where a limit is enforced: a limit of model calls in
  * `describeSpentModelBudget`, a limit that only ends the steps in `endByBudget` (steps/run-steps.ts), a limit that refuses calls in `createTurnCalls`
@@ -23,7 +25,9 @@ const cost = z.strictObject({
 export const budgetsSchema = z.strictObject({
   steps: count.max(200).default(STEP_BUDGET).describe("steps (model calls) per turn, not counting the plan and the final answer"),
   chartBoost: countOrNone.max(200).default(CHART_REQUIRED_STEP_BUDGET_BOOST).describe("extra steps when the user asked for a chart"),
-  wallMs: milliseconds.default(5 * 60_000).describe("time limit for a turn"),
+  wallMs: milliseconds
+    .default(defaultWallMs)
+    .describe("time limit for a turn; at most the life of a sandbox, `limits.sandbox.leaseTimeoutMs`"),
   previewBytes: z.int().min(256).default(defaultEvidenceBudget.previewBytes).describe("size of the preview of one tool output"),
   stepBytes: z
     .int()
