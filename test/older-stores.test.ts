@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createFileStore } from "../src/artifacts/artifact-store.ts";
 import type { StoredUpload, UploadStore } from "../src/data/conversation-data.ts";
@@ -9,6 +10,8 @@ import { createUploadStore } from "../src/data/create-upload-store.ts";
 import { createEvidenceStore } from "../src/evidence/create-evidence-store.ts";
 import type { DatasetStore } from "../src/evidence/dataset/dataset.ts";
 import { createDatasetFileStore } from "../src/evidence/dataset/create-dataset-store.ts";
+import type { ArtifactReference } from "../src/protocol/artifact-reference.ts";
+import type { TurnDocument } from "../src/protocol/http-turns.ts";
 import { prune } from "../src/server/http/prune.ts";
 import { createTenantStores, type TenantStores } from "../src/server/http/create-tenant-stores.ts";
 import type { History } from "../src/history/history.ts";
@@ -114,6 +117,7 @@ describe("a directory of version 0.1.0", () => {
     const tokens = [{ tenant, sha256: createHash("sha256").update("token-of-acme").digest("hex") }];
     const served = path.join(directory, "served");
     cpSync(written, served, { recursive: true });
+    writeOlderArtifact(path.join(served, "history.sqlite"));
     const configuration = { auth: { tokens }, artifacts: { directory: served }, server: { retention: { days: 36_500 } } };
     await using open = await openTestServer({ token: "token-of-acme", configuration });
     const get = async (address: string): Promise<string> => {
@@ -128,6 +132,14 @@ describe("a directory of version 0.1.0", () => {
         .update(await get(`/data/${datasetId}.json`))
         .digest("hex"),
     ).toBe(dataset);
+    const { cells, result } = JSON.parse(await get("/api/turns/t1")) as TurnDocument;
+    const [{ contentHash, summary, figureData }] = result!.artifacts as [ArtifactReference];
+    expect([cells, contentHash, summary]).toEqual([[], picture, { series: 1, points: 2 }]);
+    const figure = await get(new URL(figureData!.url).pathname);
+    expect([figure.length, JSON.parse(figure)]).toMatchObject([
+      figureData!.bytes,
+      { schemaVersion: 2, axes: [{ series: [{ x: [0, 1] }] }] },
+    ]);
     const conversation = JSON.parse(await get("/api/conversations/c1")) as { title: string; aliases: { alias: string }[] };
     expect([conversation.title, conversation.aliases.map(({ alias }) => alias)]).toEqual([
       "Prices",
@@ -149,6 +161,19 @@ describe("a directory of version 0.1.0", () => {
     expect([pruned, filesLeft()]).toEqual([[{ tenant: null, expired: 3, overQuota: 0, orphans: 0, bytesBefore: 2404, bytesAfter: 0 }], []]);
   });
 });
+
+/** Adds a picture with its data to the result of the turn, as version 0.1.0 wrote it. */
+function writeOlderArtifact(file: string): void {
+  const axes = { xScale: "category", yScale: "linear", series: [{ type: "line", x: ["a", "b"], y: [1, 2] }], unread: [] };
+  const place = { schemaVersion: 1, kind: "image", url: `/artifacts/${picture}.png`, contentHash: picture, bytes: 9 };
+  const artifacts = [{ ...place, alt: "A line that rises", width: 5, height: 4, figure: { axes: [axes] } }];
+  const parts = { artifacts, gaps: [], confidence: { level: "high", reason: "Good." }, trace: [] };
+  const grounding = { toolCallAttemptCount: 0, toolCallSuccessCount: 0, toolCallFailureCount: 0, failures: [] };
+  const usage = { steps: 1, inputTokens: 0, outputTokens: 0, wallMs: 1, sandboxMs: 0 };
+  using database = new DatabaseSync(file);
+  const update = database.prepare("UPDATE turns SET result = json_patch(result, ?) WHERE id = 't1'");
+  update.run(JSON.stringify({ ...parts, grounding, usage }));
+}
 
 describe("the bodies of a dataset", () => {
   test("are kept while a manifest refers to them, and removed with the last one", async () => {
