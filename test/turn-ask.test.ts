@@ -36,6 +36,7 @@ describe("sluice ask", () => {
     expect(stderr).toMatch(/✓ market · get_reserves: 28,878 rows, 2 MB, [\d.]+ s, as get_reserves_1\n/);
     expect(stderr).toContain("| 731 days; 4 coverage events; largest monthly outflow: -14,106 BTC\n");
     expect(stderr).toContain("✓ figure: Total reserves and net flow\n");
+    expect(stderr).not.toContain("latency-probe");
     for (const words of ["Meridian", "Harbour was first listed on 2025-03-03 with 35,000", "Quarry was delisted"])
       expect(stdout).toContain(words);
     expect(stdout).toMatch(/Total reserves and net flow: out\/image-1-[0-9a-f]{8}\.png\n/);
@@ -60,6 +61,16 @@ describe("sluice ask", () => {
     expect(result.answer.split(events)).toHaveLength(2); // stated once
     for (const { url } of result.artifacts) expect(existsSync(new URL(url))).toBe(true);
     expect(existsSync(new URL(result.dataset!.publicDataUrl))).toBe(true);
+  });
+
+  test("prints the probes of cells and tools with --probes, as its help says", { timeout: 300_000 }, () => {
+    expect(ask(["--help"]).stdout).toContain(
+      "  --probes        print probes (one log line per event of tools and cells) to standard error\n",
+    );
+    const { status, stderr } = ask(["--model", "demo", "--probes"]);
+    expect(status).toBe(0);
+    expect(stderr).toMatch(/^\[mcp-latency-probe\] event=mcp_call_success /m);
+    expect(stderr).toMatch(/^\[python-sandbox-latency-probe\] event=python_call_success /m);
   });
 
   test("prints only the result document with --json, and exits with 4 for a bounded answer", async () => {
