@@ -16,25 +16,19 @@ const BLOCK_IDS = 512;
 /** The last id of the last block means "no id" to the kernel, so no block uses its last id. */
 const maxOuterIds = BLOCK_IDS - 1;
 
-const taken = new Set<number>();
-let next = 0;
+/** The places in the block of this process that no live sandbox has. Those released last come last: the kernel may still be cleaning up after their sandbox. */
+const free = Array.from({ length: maxOuterIds }, (_, place) => place);
 
-/**
- * Reserves an id. Every process of a pid namespace has a block of its own, so two hosts on one machine never share an id. Released ids are used again
- * last, because the kernel may still be cleaning up after their sandbox.
- */
+/** Reserves an id. Every process of a pid namespace has a block of its own, so two hosts on one machine never share an id. */
 export function reserveOuterId(): OuterId {
-  if (taken.size === maxOuterIds)
+  const place = free.shift();
+  if (place === undefined)
     throw new NoSandboxError({
       code: "SANDBOX_NOT_OPENED",
       message: `A bubblewrap sandbox could not be opened. All ${maxOuterIds} user ids that one process has for its sandboxes are in use.`,
       hint: "Close other sandboxes first, or set sandbox.maxSandboxes to a lower number.",
     });
-  while (taken.has(next)) next = (next + 1) % maxOuterIds;
-  const slot = next;
-  next = (next + 1) % maxOuterIds;
-  taken.add(slot);
-  return { id: firstIdOfThisProcess() + slot, release: () => void taken.delete(slot) };
+  return { id: firstIdOfThisProcess() + place, release: () => void free.push(place) };
 }
 
 /** Processes of other pid namespaces (containers) can have the same pid, so each namespace starts at another block. */
