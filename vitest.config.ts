@@ -7,6 +7,8 @@ const config: ViteUserConfig = defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // Polls wait for an event; how long that takes depends on how busy the machine is.
+    expect: { poll: { timeout: 30_000 } },
   },
 });
 

@@ -234,7 +234,7 @@ describe("sluice doctor", () => {
       drivers: { name: string; usable: boolean; checks: { name: string; ok: boolean; detail: string }[] }[];
       snapshot: { id: string };
     };
-    expect(Object.keys(found)).toEqual(["schemaVersion", "default", "drivers", "snapshot"]);
+    expect(Object.keys(found)).toEqual(["schemaVersion", "default", "drivers", "snapshot", "history"]);
     expect(Object.keys(found.snapshot)).toEqual(["id", "python", "packages", "source", "bytes"]);
     expect(found.drivers.map(({ name }) => name)).toEqual(["gvisor", "gvisor-rootless", "bubblewrap"]);
     for (const name of ["gvisor", "bubblewrap"]) {
