@@ -19,25 +19,29 @@ interface AnswerSources {
  * their events, but the text around them was written as if nothing had happened. Adds the gap `uncorrected_change` for numbers that count coverage as flow.
  */
 export function checkCoverage(turn: AnswerSources, { answer, gaps }: { answer: string; gaps: readonly Gap[] }): Gap[] {
+  try {
+    return [...raiseUnnamedEvents(turn, answer, gaps), ...findUncorrectedChanges(turn, answer)];
+  } catch (error) {
+    if (gaps.some(({ code }) => code === "gaps_unknown")) return [...gaps]; // the results cannot be read, as that gap says
+    const detail = `The answer could not be compared with changes of coverage: ${describeError(error)}`;
+    return [...gaps, { code: "numbers_not_checked", severity: "info", detail }];
+  }
+}
+
+function raiseUnnamedEvents(turn: AnswerSources, answer: string, gaps: readonly Gap[]): Gap[] {
   const { events } = listCoverageEvents(turn);
   const words = toWords(answer);
   const isNamed = events.every(({ entity }) => words.includes(toWords(entity)));
-  const raised = gaps.map((gap): Gap =>
+  return gaps.map((gap) =>
     gap.code !== "coverage_events" || isNamed || words.includes(toWords(gap.detail)) ? gap : { ...gap, severity: "minor" },
   );
-  return [...raised, ...reportUncorrectedNumbers(turn, answer)];
 }
 
-function reportUncorrectedNumbers(turn: AnswerSources, answer: string): Gap[] {
+function findUncorrectedChanges(turn: AnswerSources, answer: string): Gap[] {
   const { ledger } = turn;
   const coverage = ledger.cells.flatMap((cell) => (cell.replacedIn === null && cell.coverage ? [cell.coverage] : []));
   if (coverage.every(({ series }) => series.length === 0)) return [];
-  try {
-    const amounts = listUncorrectedAmounts(coverage, listShown(readSmallResults(turn), ledger.artifacts));
-    const found = findUncorrectedNumbers(answer, { amounts, events: coverage.flatMap(({ events }) => events) });
-    return found.length === 0 ? [] : [{ code: "uncorrected_change", severity: "minor", detail: describeUncorrectedNumbers(found) }];
-  } catch (error) {
-    const detail = `The numbers in the answer could not be compared with changes of coverage: ${describeError(error)}`;
-    return [{ code: "numbers_not_checked", severity: "info", detail }];
-  }
+  const amounts = listUncorrectedAmounts(coverage, listShown(readSmallResults(turn), ledger.artifacts));
+  const found = findUncorrectedNumbers(answer, { amounts, events: coverage.flatMap(({ events }) => events) });
+  return found.length === 0 ? [] : [{ code: "uncorrected_change", severity: "minor", detail: describeUncorrectedNumbers(found) }];
 }
