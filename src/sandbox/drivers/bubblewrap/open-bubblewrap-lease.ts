@@ -30,18 +30,19 @@ const READY_TIMEOUT_MS = 30_000;
 
 /** Forks a sandbox from the zygote and waits for its worker. Leaves nothing behind on failure or abort. */
 export async function openBubblewrapLease({ id, zygote, meter, limits, signal }: BubblewrapLeaseOptions): Promise<Lease> {
-  const fork = zygote.fork({ lease: id, joinPaths: meter.joinPaths, limits: toForkLimits(limits, meter) });
+  let fork: Fork | undefined;
   let channel: FrameChannel;
   try {
+    fork = zygote.fork({ lease: id, joinPaths: meter.joinPaths, limits: toForkLimits(limits, meter) });
     channel = await withTimeout(greet(fork, limits), signal);
     await meter.begin(fork);
   } catch (error) {
-    fork.kill();
-    void fork.channel.then(
+    fork?.kill();
+    void fork?.channel.then(
       (lateChannel) => lateChannel.close(),
       () => {},
     );
-    await fork.exited;
+    await fork?.exited;
     await meter.remove();
     throw error;
   }
