@@ -132,16 +132,16 @@ describe("/mcp", { timeout: 240_000 }, () => {
     const answer = await client.callTool(computing(code, ["image"]));
     const { contentHash, url } = (answer.structuredContent as { artifacts: { contentHash: string; url: string }[] }).artifacts[0]!;
     expect(url).toBe(`sluice://artifacts/${contentHash}`);
+    const picture = answer.content.find(({ type }) => type === "image");
+    const { figureData } = picture!._meta as { figureData: { bytes: number } };
     const image = (): Promise<Response> => open.request(`/artifacts/${contentHash}.png`);
-    const { bytes } = await image()
-      .then((response) => response.arrayBuffer())
-      .then((all) => ({ bytes: all.byteLength }));
+    const bytes = (await (await image()).arrayBuffer()).byteLength + figureData.bytes;
     const { history, storesOf, configured } = open.server.parts;
     const { directory } = configured.configuration.artifacts;
     const retention = { days: 30, maxBytes: 1024 ** 3 };
     const prunedAfter = (days: number) => prune({ directory, history, storesOf, retention, now: new Date(Date.now() + days * 86_400_000) });
     expect(await prunedAfter(29)).toEqual([{ tenant: "ann", expired: 0, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: bytes }]);
-    expect(await prunedAfter(31)).toEqual([{ tenant: "ann", expired: 1, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: 0 }]);
+    expect(await prunedAfter(31)).toEqual([{ tenant: "ann", expired: 2, overQuota: 0, orphans: 0, bytesBefore: bytes, bytesAfter: 0 }]);
     expect((await image()).status).toBe(404);
     await expect(client.readResource({ uri: url })).rejects.toThrow("not found");
     await client.close();
