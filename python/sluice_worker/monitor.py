@@ -138,7 +138,8 @@ class Monitor:
                 self._head_ended(status)
 
     def _spawn_spare(self) -> None:
-        self._reap()  # what was killed counts towards the limit of processes until then
+        self.processes.await_retired()
+        self._reap()  # what has ended counts towards the limit of processes until then
         self.processes.spawn_spare()
 
     def _stop_threads(self) -> None:

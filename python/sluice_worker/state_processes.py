@@ -98,11 +98,16 @@ class StateProcesses:
         """Whether there is no spare, and the head can fork one without being waited for."""
         return self.spare is None and not self.head_waits
 
-    def spawn_spare(self) -> None:
-        """Have the head fork a spare, and wait for it. Raises StateLost when the head does not answer."""
+    def await_retired(self) -> None:
+        """Wait until a discarded spare has ended. Its children are children of process 1 then."""
         deadline = time.monotonic() + SPAWN_TIMEOUT_S
         while self.head_waits:
             self._await_head(deadline)
+
+    def spawn_spare(self) -> None:
+        """Have the head fork a spare, and wait for it. Raises StateLost when the head does not answer."""
+        self.await_retired()
+        deadline = time.monotonic() + SPAWN_TIMEOUT_S
         its_fds, streams, ours = _create_endpoints()
         self.head.connection.send({"type": "spawn", "rehearse": self.rehearse}, fds=list(its_fds))
         for fd in its_fds:
