@@ -72,7 +72,7 @@ export function createHostileTenant({ process: { url }, model, tokens }: Attacke
   };
 }
 
-/** Asserts that the first failed call names this limit. */
+/** Asserts that the reason of the first failed call has the name of this limit, or what it says about it. */
 export function assertLimit({ reasons }: HostileTurn, name: string): void {
   assert.ok(reasons[0]?.includes(name), `no call ended by the limit ${name}: ${JSON.stringify(reasons).slice(0, 500)}`);
 }

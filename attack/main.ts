@@ -40,7 +40,7 @@ async function main(): Promise<void> {
     process.stderr.write(`  ${row.seconds.toFixed(1)} s, ${row.failures.length} promises broken\n`);
     rows.push(row);
   }
-  const report = { seed, quiet: run.quiet, rows, left: await run.end() };
+  const report = { seed, isShort: values.short, quiet: run.quiet, rows, left: await run.end() };
   process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : `${toAttackTable(report)}\n`);
   const isKept = [run.quiet, ...rows].every(({ failures }) => failures.length === 0) && report.left.length === 0;
   process.exitCode = isKept ? 0 : 1;

@@ -7,6 +7,7 @@ const GOAL_BLOCK_MS = 100;
 
 export interface AttackReport {
   readonly seed: number;
+  readonly isShort: boolean;
   readonly quiet: AttackRow;
   readonly rows: readonly AttackRow[];
   /** What the server left behind, as sentences. */
@@ -16,14 +17,16 @@ export interface AttackReport {
 const columns = ["attack", "seconds", "turns", "turn p95", "ratio", "read p95", "ratio", "block", "goals", "promises"] as const;
 
 /** Formats a run as a table, then the failures and how to repeat them. */
-export function toAttackTable({ seed, quiet, rows, left }: AttackReport): string {
+export function toAttackTable({ seed, isShort, quiet, rows, left }: AttackReport): string {
   const lines = [[...columns], ...[quiet, ...rows].map((row) => toLine(row, quiet))];
   const widths = columns.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   const print = (line: readonly string[]): string =>
     line.map((text, column) => (column === 0 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!))).join("  ");
   const [head, ...body] = lines.map(print);
   const failures = rows.flatMap(({ name, failures: broken }) =>
-    broken.map((failure) => `${name}: ${failure}\n  repeat it: npm run attack -- --case ${name} --seed ${seed}`),
+    broken.map(
+      (failure) => `${name}: ${failure}\n  repeat it: npm run attack -- --case ${name} --seed ${seed}${isShort ? " --short" : ""}`,
+    ),
   );
   const all = [...quiet.failures, ...failures, ...left];
   const goals = `Goals: the neighbour's p95 at most ${GOAL_RATIO} times its quiet value, the event loop blocked for at most ${GOAL_BLOCK_MS} ms.`;

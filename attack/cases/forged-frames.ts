@@ -12,7 +12,7 @@ const floods = [
     limit: "cellArtifactBytes",
     code: `for _ in range(20):\n    for _ in range(12): send({"type": "chunk", "of": "image"}, bytes(768 << 10))\n    send(${artifact})`,
   },
-  { limit: "artifacts", code: `while True: send(${artifact}, b"{}")` },
+  { limit: "more than 20 figures and charts", code: `while True: send(${artifact}, b"{}")` },
 ] as const;
 
 export const forgedFrames: AttackCase = {
@@ -28,9 +28,9 @@ export const forgedFrames: AttackCase = {
       'send({"type": "done", "cell": 10**9, "status": "ok"})',
     ];
     for (const code of isShort ? strange.slice(1, 2) : strange) {
-      const { reasons, eventBytes } = await hostile.turn([cell(`${forgingPrelude}${code}\nwhile True: pass`)]);
-      assert.equal(reasons.length, 1, "a cell that breaks the protocol did not fail");
-      assert.ok(eventBytes < 1_000_000);
+      const { document, eventBytes } = await hostile.turn([cell(forgingPrelude + code), cell("1 + 1")]);
+      assert.equal(document.cells.at(-1)?.status, "ok", `${code} cost the next cell`);
+      assert.ok(eventBytes < 1_000_000, `${code}: the events have ${eventBytes} bytes`);
     }
   },
 };

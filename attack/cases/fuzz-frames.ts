@@ -36,7 +36,7 @@ export const fuzzFrames: AttackCase = {
       );
       assert.ok(possibleEnds.includes(end), `the frames ${bytes.toString("base64").slice(0, 1000)} (base64) ended the cell with ${end}`);
     }
-    for (const bytes of generateFrames({ seed: seed + 1, count: isShort ? 4 : 40 })) {
+    for (const bytes of generateFrames({ seed: seed + 1, count: isShort ? 4 : 15 })) {
       const code = `${forgingPrelude}\nimport base64\nchannel.sendall(base64.b64decode("${bytes.toString("base64")}"))`;
       const { document } = await hostile.turn([cell(code.slice(0, 200_000)), cell("1 + 1")]);
       assert.equal(document.result?.outcome.stopReason, "complete_answer");

@@ -20,7 +20,7 @@ export const fuzzUploads: AttackCase = {
     const conversation = randomUUID();
     for (const [at, { ending, text }] of files.entries()) {
       const valid = Buffer.from(text, ending === "parquet" || ending === "xlsx" ? "latin1" : "utf8");
-      for (const body of mutateBytes([valid], { seed: seed + at, count: isShort ? 3 : 60 })) {
+      for (const body of mutateBytes([valid], { seed: seed + at, count: isShort ? 3 : 12 })) {
         const response = await hostile.request(`/api/conversations/${conversation}/files?name=fuzz.${ending}`, {
           method: "POST",
           body: new Uint8Array(body),
