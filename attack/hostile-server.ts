@@ -58,7 +58,7 @@ function lie(id: number, { how = "fuzz", seed = 1, n = 0 }: Lie, answer: (result
       for (let at = 0; at < 20_000; at += 1)
         write({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: id, progress: at, message: "x".repeat(200) } });
       return text("[1]");
-    case "strangers": // answers to questions that nobody asked
+    case "strangers": // answers without a request
       for (let at = 0; at < 5_000; at += 1) write({ jsonrpc: "2.0", id: 1e6 + at, result: {} });
       return text("[1]");
     case "deep":

@@ -38,7 +38,7 @@ interface Message {
 async function serveScripts(port: NonNullable<typeof parentPort>): Promise<void> {
   const scripts = new Map<string, readonly Reply[]>();
   const model = await openLoopbackModel((asked) => {
-    model.requests.length = 0; // they can be large, and nobody reads them
+    model.requests.length = 0; // they can be large, and are not needed
     if (asked["tools"] === undefined) return { text: "That is the answer." };
     const messages = asked["messages"] as readonly Message[];
     const question = messages.findLastIndex(({ role, content }) => role === "user" && findKey(content) !== null);

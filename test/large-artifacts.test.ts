@@ -106,7 +106,7 @@ describe("a turn with more data than one message may have", { timeout: 900_000 }
     return Math.max(...rows.all().map(({ bytes }) => Number(bytes)));
   }
 
-  test("with as many and as large charts as its limits allow, holds up nobody and has small rows", async () => {
+  test("with as many and as large charts as its limits allow, delays no other request and has small rows", async () => {
     const codes = Array.from({ length: CELLS }, (_, cell) => drawCharts(cell));
     const { turn, conversation, blockedMs } = await serve(runCells(codes, ["chart"]));
     const { artifacts } = turn.result!;

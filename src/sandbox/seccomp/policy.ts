@@ -77,7 +77,7 @@ const socketOptions: Readonly<Record<string, number>> = {
 const SOL_SOCKET = 1;
 
 /**
- * No leases (F_SETLEASE), which can hang whoever opens the file, no notifications about directories (F_NOTIFY), no choice of signal or owner (F_SETSIG,
+ * No leases (F_SETLEASE), which can hang a process that opens the file, no notifications about directories (F_NOTIFY), no choice of signal or owner (F_SETSIG,
  * F_SETOWN), no larger pipes (F_SETPIPE_SZ), which are counted per user, and no locks of open file descriptions. Locks of processes stay: sqlite needs them.
  */
 const descriptorControls: Readonly<Record<string, number>> = {

@@ -63,7 +63,7 @@ test("disconnects the strangers that came first, and never a client that is know
   const known = await open();
   expect(await known.ask("a")).toBe("ok");
   const first = await open();
-  expect(await first.ask()).toBe("ok"); // a request without a token makes nobody known
+  expect(await first.ask()).toBe("ok"); // a request without a token does not make its connection a known one
   const others = [await open(), await open(), await open(), await open()];
   await Promise.all([first.closed, others[0]!.closed]);
   expect([connections.strangers, cut, known.socket.closed]).toEqual([3, 2, false]);
